@@ -1,6 +1,6 @@
-/* analyze_impl.h - shared by the files of analyze/: the analyzer, what a hypothesis is to it, and
- * how findings are made. What it knows of memory and order is in analyze_state.h. One thread at a
- * time. */
+/* analyze_impl.h - shared by the files of analyze/: the analyzer, the interface of a hypothesis,
+ * and how findings are made. What it knows of memory and order is in analyze_state.h. One thread at
+ * a time. */
 #ifndef GRETA_ANALYZE_ANALYZE_IMPL_H
 #define GRETA_ANALYZE_ANALYZE_IMPL_H
 
@@ -10,11 +10,11 @@
 
 struct hypothesis_detector {
     struct hypothesis_info info;
-    /* Each may be NULL. Called in this order for one event: event, then work, then conflicts. */
+    /* Each may be NULL. For one event they are called in this order: event, work, conflict. */
     void (*event)(struct analyzer *analyzer, const struct event *event);
     void (*work)(struct analyzer *analyzer, const struct work *work);
     void (*conflict)(struct analyzer *analyzer, const struct conflict *conflict);
-    /* At the end: pending calls, crumbs. Sets coverage.ran where more than the level decides. */
+    /* At the end: pending calls, crumbs. Sets coverage.ran if it depends on more than the level. */
     void (*finish)(struct analyzer *analyzer);
 };
 
@@ -32,7 +32,8 @@ const struct hypothesis_detector *hypothesis_detector(enum hypothesis hypothesis
 #define RESULT_NTH_LIMIT 1024u /* different ones in an iteration; the rest count as unchecked */
 
 struct result_entry {
-    uint64_t key;  /* of run, step, layer, tensor and how often before in this iteration */
+    uint64_t key;  /* hash of run, step, layer, tensor, and how often they occurred before in this
+                      iteration */
     uint64_t hash; /* of the bytes */
     uint64_t copy_id, iteration;
 };
@@ -43,8 +44,8 @@ struct results {
     struct idmap map;
     uint64_t run_key;
     bool in_run;
-    bool compared;      /* a result of this iteration was held against an earlier one's */
-    int32_t first_step; /* of the iteration: steps may count on from one to the next; -1: none */
+    bool compared;      /* a result of this iteration was compared with an earlier one's */
+    int32_t first_step; /* of the iteration (steps need not begin at 0 in each); -1: none */
     struct idmap nth;   /* how often (step, layer, tensor) was redeemed in this iteration */
 };
 
@@ -70,7 +71,7 @@ struct op_hashes {
     struct idmap nth;                     /* how often (step, layer, tensor, op) was launched */
     uint64_t agreed_id, agreed_before_id; /* the last two launches whose outputs agreed */
     int32_t finding;                      /* first of this iteration; -1: none */
-    bool whole;                           /* the iteration was seen from its beginning */
+    bool whole;                           /* the iteration was recorded from its beginning */
     uint32_t launches;                    /* of this iteration */
 };
 
@@ -81,8 +82,8 @@ uint64_t results_key(struct results *results, const struct event *call);
 void op_hashes_release(struct op_hashes *hashes);
 void op_hashes_begin_run(struct op_hashes *hashes, bool warming);
 void op_hashes_count_launch(struct analyzer *analyzer, const struct event *event);
-/* Keeps a result that differs until the iteration is over: then it is known what it follows from.
- * False where nothing is hashed: the caller adds it now. */
+/* Keeps a result that differs until the iteration is over, when its cause can be known. False if no
+ * operands are hashed: the caller adds the finding now. */
 bool op_hashes_hold(struct analyzer *analyzer, const struct finding *draft,
                     const struct event *copy);
 /* The iteration is over. */
@@ -104,8 +105,8 @@ struct device_loss {
     uint64_t fault_id; /* the first; 0: none */
     /* The first call that failed because the device was lost. */
     struct analyze_place first_failure;
-    struct event unplaced_fault; /* id 0: none; caught in no launch: looked into at the end */
-    struct analyze_neighbourhood unplaced_near; /* of it, when it happened */
+    struct event unplaced_fault; /* id 0: none; a fault caught in no launch, evaluated at the end */
+    struct analyze_neighbourhood unplaced_near; /* the memory around it when it happened */
 };
 
 struct analyzer {
@@ -120,8 +121,8 @@ struct analyzer {
     struct op_hashes op_hashes;
     struct bad_range bad_ranges[BAD_RANGE_LIMIT];
     uint64_t bad_range_count;  /* ever */
-    struct idmap freed_stacks; /* of a foreign program: call stacks whose memory is given back */
-    bool warming;              /* events rebuild the state only: they were counted before */
+    struct idmap freed_stacks; /* foreign programs: call stacks whose memory is freed */
+    bool warming;              /* the events only rebuild the state; they were counted before */
     bool finished;
     uint64_t iteration;
     uint64_t first_id;         /* of the first event that is known */
@@ -134,13 +135,13 @@ struct analyzer {
     /* At the end. */
     const struct crumb_page *crumbs; /* crumb_page_count of them; NULL: there are none */
     uint64_t now_ns;
-    bool process_dead; /* it is gone, and the recording was not closed in order */
+    bool process_dead; /* the process is gone and did not close the recording */
 };
 
 /* Adds to coverage, unless the events were counted before. */
 void analyze_count(struct analyzer *analyzer, enum hypothesis hypothesis, uint64_t checked,
                    uint64_t total);
-/* Tells every hypothesis. */
+/* Calls every hypothesis. */
 void analyze_work(struct analyzer *analyzer, const struct work *work);
 void analyze_conflict(struct analyzer *analyzer, const struct conflict *conflict);
 /* The device's page. crumbs: the pages of all devices, one after the other. NULL if it has none. */
@@ -157,20 +158,20 @@ static inline bool analyze_is_lost(const struct analyzer *analyzer, const struct
     return analyzer->losses[event->device_index].fault_id != 0;
 }
 
-/* A call that has not returned at now_ns, for longer than the limit, hangs if as long nothing was
- * seen to move either (crumb_watch.h); also while the process runs. */
+/* A call that has not returned by now_ns hangs if both it and the crumbs (crumb_watch.h) have stood
+ * still for longer than the limit. Also called while the process runs. */
 void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
                    const struct event *pending, uint64_t now_ns);
 /* Memory that this call stack of a foreign program allocated was freed. */
 void analyze_note_freed(struct analyzer *analyzer, uint32_t stack_index);
-/* Something was done that is not known: whatever rests on what was not done is taken back. */
+/* Events are missing. Conclusions that rest on something not having happened are dropped. */
 void analyze_forget(struct analyzer *analyzer);
 /* Events before this id are missing: torn, damaged, or overwritten. */
 void analyze_gap(struct analyzer *analyzer, uint64_t until);
 /* The same for records that were gone before they could be read; they are counted. */
 void analyze_lost(struct analyzer *analyzer, uint64_t count);
-/* Buffers and recorded launches there was no room for: what is done with them is not seen, and
- * counts as lost. */
+/* The number of buffers and recorded launches for which there was no room. What is done with them
+ * is not seen, so they count as lost. */
 uint64_t analyze_forgotten(const struct analyzer *analyzer);
 
 static inline bool event_is_work(uint8_t kind)
@@ -178,8 +179,7 @@ static inline bool event_is_work(uint8_t kind)
     return event_is_copy(kind) || kind == EVENT_LAUNCH;
 }
 
-/* A check failed: before the call, which was refused; in a foreign program while the call went on
- * regardless. */
+/* A check failed. The call was refused or, in a foreign program, made all the same. */
 static inline bool event_is_violation(const struct event *event)
 {
     if (event->outcome == EVENT_REFUSED)
@@ -187,11 +187,12 @@ static inline bool event_is_violation(const struct event *event)
     if (!(event->flags & EVENT_FOREIGN) || event->check == EVENT_CHECK_NONE ||
         event->check == EVENT_CHECK_LOST)
         return false;
-    /* Memory that was made unseen may be freed: the runtime knows better. */
+    /* The freed memory may have been allocated by a call that was not recorded, so a free that the
+     * runtime accepted is no violation. */
     return event->kind != EVENT_BUFFER_DESTROY || event->outcome != EVENT_DONE;
 }
 
-/* The device is lost, and this call returned that. */
+/* This call failed because the device is lost. */
 static inline bool event_is_lost(const struct event *event)
 {
     return event->check == EVENT_CHECK_LOST &&
@@ -208,15 +209,16 @@ static inline bool event_is_wait(uint8_t kind)
 
 /* A finding with nothing in it: no places, consequence of nothing. */
 struct finding finding_draft(enum hypothesis hypothesis, enum finding_certainty certainty);
-/* Keeps it, or counts one more of its like. The index, or -1 if it was not kept. */
+/* Keeps the finding, or counts it with an equal one. Returns its index, or -1 if it was not kept.
+ */
 int32_t finding_add(struct analyzer *analyzer, const struct finding *draft);
-/* What a refused call says of itself. */
+/* The finding's fields that follow from the refused call alone. */
 struct finding finding_of_refusal(const struct analyzer *analyzer, enum hypothesis hypothesis,
                                   const struct event *event);
 void finding_add_refusal(struct analyzer *analyzer, enum hypothesis hypothesis,
                          const struct event *event);
-/* For a foreign program: makes the finding only possible, with the reason, where what the conflict
- * rests on is not certain. */
+/* Foreign programs: makes the finding possible instead of direct, with the reason, if the conflict
+ * rests on something uncertain. */
 void finding_weigh(const struct analyzer *analyzer, const struct conflict *conflict,
                    struct finding *finding);
 /* Two accesses without order: the later one is the cause. */
@@ -224,8 +226,8 @@ void finding_add_conflict(struct analyzer *analyzer, enum hypothesis hypothesis,
                           const struct conflict *conflict);
 /* consequence.c. The index of the finding that this one follows from; -1: none is known. */
 int32_t finding_origin(const struct analyzer *analyzer, const struct finding *finding);
-/* True if `from`, or what it follows from and so on, is `target`, which must not follow from `from`
- * then. from: -1 for none. */
+/* True if following consequence_of from `from` (-1: none) leads to `target`. Then `target` must not
+ * be made a consequence of `from`. */
 bool finding_leads_to(const struct analysis *result, int32_t from, size_t target);
 /* Traps are reported late: links earlier findings that follow from the one that was just added. */
 void finding_relink(struct analyzer *analyzer, size_t added);
@@ -241,7 +243,7 @@ static inline void finding_set_reason(struct finding *finding, enum finding_reas
 
 struct analyze_place place_of_event(const struct analyzer *analyzer, const struct event *event);
 struct analyze_place place_of_work(const struct analyzer *analyzer, const struct work *work);
-/* From the history or a template; only the id is known where both forgot it. */
+/* From the history or a graph's template; only the id is set if neither has it any more. */
 struct analyze_place place_of_id(const struct analyzer *analyzer, uint64_t event_id, uint32_t node);
 struct analyze_place place_of_touch(const struct analyzer *analyzer, const struct touch *touch,
                                     const struct ledger_entry *entry, uint64_t start,
@@ -254,7 +256,7 @@ struct analyze_place place_of_remark(const struct analyzer *analyzer, const stru
 /* What a stream entered last. */
 struct analyze_place place_of_crumb(const struct analyzer *analyzer,
                                     const struct crumb_stream *crumbs);
-/* The copy whose bytes the wait is for; the wait itself where it is for something else. */
+/* The copy that the wait is for; the wait itself if it is for something else. */
 struct analyze_place place_of_wait(const struct analyzer *analyzer, const struct event *event);
 /* The call with that id, or the node of the replay with that id; NULL if it is forgotten. */
 const struct event *analyze_find_call(const struct analyzer *analyzer, uint64_t event_id,
@@ -268,13 +270,14 @@ struct progress {
     uint64_t entered[VCLOCK_STREAM_LIMIT]; /* the launch that left its crumb last */
     uint64_t done[VCLOCK_STREAM_LIMIT];    /* all work of the stream up to this id has ended */
 };
-/* By what is known of calls before that id. */
+/* Uses only calls before that id. */
 void progress_find(const struct analyzer *analyzer, uint64_t before_id,
                    struct progress *ret_progress);
 
-/* Which launches may have made the illegal access (suspects.c): the candidates of the draft, the
- * likeliest its cause. Direct if only one can have, else possible, with the reason. fault: the
- * event; id 0: the process died, with none. draft->near is set already. Returns how many. */
+/* Finds the launches that may have made the illegal access (suspects.c) and makes them the draft's
+ * candidates, the likeliest its cause. The draft is direct if only one launch is left, otherwise
+ * possible, with the reason. fault: the event; id 0: the process died without one. draft->near must
+ * be set. Returns the number of candidates. */
 uint64_t suspects_find(const struct analyzer *analyzer, const struct event *fault,
                        struct finding *draft);
 /* The same for a foreign program, which leaves no breadcrumbs (window.c): the work since the last
@@ -283,25 +286,26 @@ void suspects_in_window(const struct analyzer *analyzer, const struct event *fau
                         struct finding *draft);
 /* True if records are missing among the calls that the history keeps. */
 bool suspects_have_gaps(const struct analyzer *analyzer);
-/* Which launches may have damaged a canary (damage.c): the candidates of the draft, whose cause is
- * the place where the damage was seen. The culprit, with its place the cause, only if one launch is
- * left. */
+/* Finds the launches that may have damaged a canary (damage.c) and makes them the draft's
+ * candidates. Its cause is the place where the damage was seen; if one launch is left, that launch
+ * is the cause and the culprit. */
 void damage_find(const struct analyzer *analyzer, const struct event *canary,
                  struct finding *draft);
 /* From the address to the nearest byte of the range; 0: it is one of them. */
 uint64_t access_distance(const struct event_access *access, uint64_t address);
-/* Not so far that the address says nothing of the range. */
+/* False if the address is so far away that it says nothing about the range. */
 bool access_is_near(const struct event_access *access, uint64_t address);
-/* How many times 2^32 the address is off from a byte of the range's buffer; 0: it is not, or by
- * more than an index that wrapped explains. */
+/* By how many times 2^32 the address misses a byte of the range's buffer; 0: it does not, or by
+ * more than a wrapped index explains. */
 uint32_t access_wraps(const struct analyzer *analyzer, uint16_t device_index,
                       const struct event_access *access, uint64_t address);
 
-/* Which finding's wrong bytes reach the call: by data flow through the history; -1: none known. */
+/* The finding whose wrong bytes reach the call, by data flow through the history; -1: none is
+ * known. */
 int32_t flow_origin(const struct analyzer *analyzer, uint64_t event_id);
-/* Launches that wrote what the call reads, by outputs that were not scanned: each once, at most
- * capacity of them; returns how many there are. 0: all that it reads is known to be what was
- * scanned, or came from no launch. */
+/* The launches that wrote the call's inputs through outputs that were not scanned, each once.
+ * Stores at most capacity and returns how many there are. 0: all inputs were scanned, or came from
+ * no launch. */
 uint32_t flow_unscanned_writers(const struct analyzer *analyzer, const struct event *event,
                                 const struct history_entry **ret_writers, uint32_t capacity);
 

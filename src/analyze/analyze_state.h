@@ -20,11 +20,11 @@ struct work {
     uint32_t node;              /* from 1; 0 outside */
     uint32_t stream;            /* its place: see order_place */
     uint64_t tick;
-    const struct vclock *clock; /* what happened before it, itself included */
+    const struct vclock *clock; /* what happened before it, and itself */
 };
 
-/* The call that touched a byte, small enough to keep for each range. stream TOUCH_NONE: none that
- * matters. */
+/* The call that touched a byte, small enough to keep for each range. stream TOUCH_NONE: no call, or
+ * none that matters. */
 struct touch {
     uint64_t event_id; /* of the call or the replay */
     uint64_t tick;
@@ -41,9 +41,9 @@ struct touch {
 struct shadow_interval {
     uint64_t start, end;
     struct touch write;
-    struct touch reads[SHADOW_READER_LIMIT]; /* since; the last of each stream */
+    struct touch reads[SHADOW_READER_LIMIT]; /* since that write: the last read of each stream */
     uint8_t read_count;
-    bool written; /* ever, or not known */
+    bool written; /* it was written, or that is not known */
 };
 
 /* Intervals in order, without gaps: they cover the buffer. */
@@ -61,10 +61,10 @@ struct ledger_entry {
     uint32_t buffer_index;             /* of its device */
     uint16_t generation, device_index;
     bool content_unknown; /* made before the first event that is known, or events were lost since */
-    uint64_t losses_known; /* the ledger's losses that its shadow knows of */
+    uint64_t losses_known; /* ledger.losses when the shadow was last updated */
     uint32_t stack_index;  /* of a foreign program: who made it */
     uint64_t used_id;      /* of the last work with it; 0: none */
-    uint64_t launches;     /* how many there were before it was made */
+    uint64_t launches;     /* launches before it was created */
     bool foreign;
     char name[EVENT_TENSOR_BYTES];
     struct shadow shadow;
@@ -95,7 +95,7 @@ void ledger_add_freed(struct ledger *ledger, const struct ledger_entry *entry);
 /* The living one, or NULL. */
 struct ledger_entry *ledger_find(const struct ledger *ledger, uint16_t device_index,
                                  uint32_t buffer_index);
-/* The same of a generation, living or recently freed. */
+/* The buffer with that generation, alive or recently freed. */
 const struct ledger_entry *ledger_find_generation(const struct ledger *ledger,
                                                   uint16_t device_index, uint32_t buffer_index,
                                                   uint16_t generation);
@@ -105,7 +105,7 @@ void ledger_neighbourhood(const struct ledger *ledger, uint16_t device_index, ui
 
 /* ---- The recent past ------------------------------------------------------------------------ */
 
-/* Traps, scans and errors name calls that are gone by: these are remembered. */
+/* Traps, scans and errors name earlier calls, so the last of them are kept. */
 #define HISTORY_LIMIT 8192u
 
 struct history_entry {
@@ -117,7 +117,7 @@ struct history_entry {
     uint64_t op_key;                       /* 0: not known yet */
     uint16_t inputs_hashed, inputs_differ; /* bit for each operand */
     uint32_t run_launch;                   /* which launch of its run, from 1 */
-    bool outputs_agree, outputs_differ;    /* with an earlier equal run's, as far as is known */
+    bool outputs_agree, outputs_differ;    /* with those of an earlier equal run, as far as known */
     /* Ticks of the work in its stream; a replay has one for each of its nodes. 0: not known. */
     uint64_t first_tick, last_tick;
 };
@@ -125,14 +125,14 @@ struct history_entry {
 struct history {
     struct history_entry *entries; /* ring of HISTORY_LIMIT, by ascending id */
     uint64_t count;                /* ever */
-    /* By place in the ring: what was over when the work began, or the buffer was made, but for its
-     * own stream. NULL below the level guard, where it is not needed. */
+    /* By place in the ring: what had ended when the work began or the buffer was created, its own
+     * stream excepted. NULL below level guard, where it is not needed. */
     struct vclock *clocks;
 };
 
 void history_add(struct history *history, const struct event *event, uint64_t iteration);
-/* The call added last, if that is its id: one tick of its stream, or one more (a replay's); 0: it
- * is no work. */
+/* Gives the call that was added last, if it has that id, a tick of its stream (a replay gets one
+ * for each node). 0: it is no work. */
 void history_stamp(struct history *history, uint64_t event_id, uint64_t tick,
                    const struct vclock *clock);
 struct history_entry *history_find(const struct history *history, uint64_t event_id);
@@ -157,9 +157,9 @@ struct stream_state {
     uint32_t joined_thread;
     uint64_t joined_serial; /* of that thread's syncs, already in the clock */
     uint64_t last_id;       /* of the work given last */
-    uint64_t waits_mark;    /* mark waited for last, plus 1; 0: none since its last work */
-    uint64_t waited_id;     /* of the last work that somebody waited for */
-    uint64_t completed_id;  /* of the last work that the device said is done, before any fault */
+    uint64_t waits_mark;    /* the mark it waited for last, plus 1; 0: none since its last work */
+    uint64_t waited_id;     /* last work that was waited for */
+    uint64_t completed_id;  /* last work that the device reported as done, before any fault */
     bool legacy, blocking;  /* of a foreign program: streams that wait for one another */
     bool hidden;            /* the program orders work through it in a way that is not seen */
     uint64_t gate_tick;     /* of its last kernel that the host may hold back; 0: none */
@@ -168,10 +168,10 @@ struct stream_state {
 struct thread_state {
     bool used;
     struct vclock clock;    /* what it waited for */
-    struct vclock previous; /* the same before its last wait, which may not be over */
+    struct vclock previous; /* the clock before its last wait, which may still be going on */
     uint64_t ended_ns;      /* of its last wait */
     uint64_t serial;        /* changes with the clock */
-    uint64_t seen_serial;   /* of all threads' waits, when it looked last */
+    uint64_t seen_serial;   /* order.sync_serial when it last looked */
     uint64_t last_id;       /* of the call it made last */
 };
 
@@ -184,8 +184,8 @@ struct mark_state {
     struct vclock clock;
 };
 
-/* FILLING: for a copy in. It is over when its completion is reported, or at a moment that is not
- * seen. */
+/* FILLING: used by a copy in, until its completion is reported or until some moment that is not
+ * recorded. */
 enum ticket_use { TICKET_FREE, TICKET_LANDING, TICKET_HELD, TICKET_FILLING };
 
 struct ticket_state {
@@ -209,19 +209,19 @@ struct order {
     struct ticket_state *tickets;
     struct idmap ticket_map;
     uint32_t mark_count, ticket_count;
-    bool completions;     /* are reported: the first was seen */
+    bool completions;     /* completions are reported: one was seen */
     uint64_t sync_serial; /* of all threads' waits */
     /* Work that the host of a foreign program may know to be done in a way that is not seen. What
      * rests on its not being done is only possible. */
     struct vclock maybe_known;
-    /* Everything that comes is ordered after `floor`: waits that were over well before now. */
+    /* Every later call is ordered after `floor`: the waits that ended well before now. */
     struct vclock floor, filling, waiting;
     uint64_t filling_ns, waiting_ns; /* end of the last wait in each; 0: empty */
     uint64_t interval_count;         /* of all shadows */
     uint64_t interval_limit;
     uint64_t launch_count;
     uint64_t replay_budget;      /* launches of replays that may still be followed */
-    uint64_t forgotten_accesses; /* not held against what came before, or not kept for later */
+    uint64_t forgotten_accesses; /* not compared with earlier ones, or not kept for later ones */
 };
 
 bool order_init(struct order *order);
@@ -229,7 +229,7 @@ void order_release(struct order *order);
 
 struct analyzer;
 
-/* Takes an event into the clocks and shadows; tells the hypotheses of work and conflicts. */
+/* Takes an event into the clocks and shadows; passes work and conflicts to the hypotheses. */
 void order_event(struct analyzer *analyzer, const struct event *event);
 /* Events were lost here. */
 void order_forget(struct order *order);
@@ -248,8 +248,8 @@ void order_wait_for_all(struct order *order, struct thread_state *thread, uint64
 
 /* Places (order_places.c).
  *
- * Streams of all devices share one list, and a stream's place in it is its place in every clock. A
- * device's only streams have their own index as place. */
+ * Streams of all devices share one list, and a stream's place in it is its place in every clock.
+ * With a single device, a stream's place is its index. */
 #define NO_STREAM_PLACE VCLOCK_STREAM_LIMIT
 /* NO_STREAM_PLACE if it has none. */
 uint32_t order_place(const struct order *order, uint16_t device_index, uint32_t stream_index);
@@ -268,7 +268,7 @@ struct mark_state *order_take_mark(struct order *order, uint16_t device_index, u
 /* Work (order_work.c): a copy, fill or launch that did not fail, and the replay of a graph. */
 void order_work(struct analyzer *analyzer, const struct event *event);
 void order_replay(struct analyzer *analyzer, const struct event *event);
-/* From here on the host of a foreign program may know that the work the clock covers is done. */
+/* From now on the host of a foreign program may know that all work the clock covers is done. */
 void order_tell(struct order *order, const struct vclock *clock);
 /* True if the stream's work up to `tick` comes after a kernel of a foreign program that the host
  * may hold back, and that is not known to be done. clock: what the host waited for. */
@@ -286,7 +286,7 @@ void order_buffer_destroy(struct analyzer *analyzer, const struct event *event,
 enum conflict_kind {
     CONFLICT_UNORDERED, /* two calls touch a byte without order, at least one writes */
     CONFLICT_FREED,     /* work not done when its buffer is destroyed */
-    CONFLICT_UNWRITTEN, /* read before anybody wrote */
+    CONFLICT_UNWRITTEN, /* read before it was written */
     CONFLICT_ABANDONED, /* a stream is destroyed while no one has waited for its work; entry NULL */
 };
 
@@ -307,7 +307,7 @@ void shadow_access(struct analyzer *analyzer, const struct work *work,
 /* True if the copy the slot was last used for is not known to be over, or its bytes are held. */
 bool order_slot_busy(const struct order *order, const struct ticket_state *ticket,
                      const struct event *event);
-/* The buffer goes: tells if work with it is not known to be done. */
+/* The buffer is destroyed: reports a conflict for each use of it that is not known to be done. */
 void shadow_destroy_check(struct analyzer *analyzer, const struct event *event,
                           const struct vclock *clock, const struct ledger_entry *entry);
 bool shadow_init(struct shadow *shadow, uint64_t bytes, bool written);

@@ -44,7 +44,7 @@ struct analyze_place {
     uint16_t epoch;        /* of a graph's replay; 0 outside */
     uint32_t node;         /* launch within the graph, from 1; 0 outside */
     uint64_t iteration;    /* of the workload; 0 before the first */
-    /* For a foreign program op is the runtime's function, or the kernel. */
+    /* Foreign programs: op is the runtime's function or the kernel. */
     bool foreign;
     uint32_t stack_index, name_index; /* as struct event has them */
     uint64_t ordinal;                 /* of a launch: launch number in its process, from 1 */
@@ -85,9 +85,8 @@ enum finding_certainty {
     FINDING_POSSIBLE /* one explanation among several, `reason` says why */
 };
 
-/* What `cause` is. A symptom is not a cause: only evidence that leaves no other call makes one the
- * culprit. Set by each detector; never more than FINDING_SEEN_AT of a finding that is only possible
- * or has several candidates. */
+/* What `cause` is: a culprit only if the evidence leaves no other call. Set by each detector; a
+ * finding that is only possible or has several candidates is never more than FINDING_SEEN_AT. */
 enum finding_attribution {
     FINDING_SEEN_AT, /* where the defect was seen; what did it is not known */
     FINDING_CULPRIT, /* what did it */
@@ -96,7 +95,8 @@ enum finding_attribution {
 const char *finding_attribution_name(enum finding_attribution attribution); /* "seen-at" */
 
 #define FINDING_CANDIDATE_LIMIT 32
-#define FINDING_WRAP_LIMIT 16 /* times 2^32 that an index which wrapped is taken to be off */
+#define FINDING_WRAP_LIMIT                                                                         \
+    16 /* the most times 2^32 by which a wrapped index is assumed to be off */
 
 /* Why a finding is only possible, how its candidates are ranked, or how a hang came about. */
 enum finding_reason {
@@ -144,19 +144,19 @@ struct finding {
     struct analyze_place cause; /* what did it, or where it was seen: attribution says which */
     struct analyze_place other; /* the other side: the free, the earlier write, the copy */
     struct analyze_place seen;  /* where an error surfaced, if it was elsewhere */
-    struct analyze_place moved; /* of a hang: what was seen to move last on the device; */
-    uint64_t moved_ago_ns;      /* how long before; both 0 where nothing was seen to */
+    struct analyze_place moved; /* hangs: the last work that moved on the device */
+    uint64_t moved_ago_ns;      /* how long before; both 0 if nothing was seen to move */
     uint8_t check;              /* enum event_check that said no, or 0 */
     /* Its numbers, or bytes, hashes, counts, as the hypothesis says. For a kernel fault: address
      * and bytes of the buffer of the operand that the fault's address is compared with; 0: there is
      * none. */
     uint64_t expected, found;
     struct analyze_neighbourhood near;
-    /* Launches that may have done it, the likeliest first, which is the cause; 1: it was that one;
-     * 0: the cause was seen to do it. */
+    /* Launches that may have done it, the likeliest first; that one is the cause. A count of 1: it
+     * was that launch; 0: the cause was seen doing it. */
     uint32_t candidate_count;
     struct analyze_place candidates[FINDING_CANDIDATE_LIMIT];
-    uint64_t candidates_left_out; /* more of them, for which there was no room: the least likely */
+    uint64_t candidates_left_out; /* further candidates, the least likely, that did not fit */
     uint64_t order_id;            /* id of the first event of the violation: its place in time */
     uint64_t count;               /* how often, at this op, operand and check */
     int32_t consequence_of;       /* index of the finding it follows from; -1: of none */
@@ -168,7 +168,7 @@ bool finding_is_culprit(const struct finding *finding);
 
 /* ---- What exactly was found ----------------------------------------------------------------- */
 
-/* What a finding says of its cause. Follows from the finding's other fields. */
+/* What the cause did. It follows from the finding's other fields. */
 enum finding_defect {
     DEFECT_FREED_TWICE,
     DEFECT_FREED_BEFORE,
@@ -241,7 +241,7 @@ struct finding_defect_info {
 enum finding_defect finding_defect(const struct finding *finding);
 const struct finding_defect_info *finding_defect_info(enum finding_defect defect);
 
-/* Where a fault's address lies, seen from the buffer of the operand it is held against. */
+/* Where a fault's address lies relative to the buffer of the operand it is compared with. */
 struct finding_miss {
     enum finding_miss_side {
         MISS_UNKNOWN, /* or inside */
@@ -256,7 +256,7 @@ struct finding_miss {
 struct finding_miss finding_miss(const struct finding *finding);
 const char *finding_miss_name(enum finding_miss_side side); /* "past-end"; UNKNOWN: NULL */
 
-/* By what the first of several candidates comes first. */
+/* Why the first of several candidates is ranked first. */
 enum finding_ranking {
     RANKING_NONE, /* there are not several */
     RANKING_NEAR_ADDRESS,

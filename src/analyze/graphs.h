@@ -34,7 +34,7 @@ void graphs_record(struct graphs *graphs, uint64_t graph_id, const struct event 
 /* Events before this id were lost: launches of graphs that were being recorded may be among them.
  */
 void graphs_lost(struct graphs *graphs, uint64_t until);
-/* Are there launches, and are all of them known? graph may be NULL. */
+/* True if the graph has launches and all of them are known. graph may be NULL. */
 static inline bool graph_is_whole(const struct graph *graph)
 {
     return graph && graph->count && !graph->gaps;

@@ -23,7 +23,7 @@ static inline bool vclock_covers(const struct vclock *clock, uint32_t stream, ui
     return clock->ticks[stream] >= tick;
 }
 
-/* clock becomes the least that covers both. */
+/* Makes clock the least clock that covers both. */
 void vclock_join(struct vclock *clock, const struct vclock *other);
 
 #endif

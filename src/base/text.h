@@ -38,7 +38,7 @@ void text_add(struct text *text, const char *zero_terminated);
 void text_add_bytes(struct text *text, const void *bytes, size_t length);
 void text_addf(struct text *text, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_addf_va(struct text *text, const char *format, va_list arguments) PRINTF_LIKE(2, 0);
-/* Adds the byte count times. */
+/* Adds the byte `count` times. */
 void text_add_fill(struct text *text, char byte, size_t count);
 /* Characters of valid UTF-8: the columns of a text without wide or combining characters. */
 size_t text_width(const char *zero_terminated);
@@ -46,8 +46,8 @@ size_t text_width(const char *zero_terminated);
 const char *text_get(const struct text *text);
 
 /* Adds bytes from outside so that they are safe to show: valid UTF-8 stays; invalid bytes become
- * \xHH, and so do characters that are obeyed rather than shown: controls, what has no width, what
- * changes the direction of text. After limit bytes of input it stops with "...". */
+ * \xHH, and so do characters that a terminal would obey instead of showing: controls, what has no
+ * width, what changes the direction of text. After limit bytes of input it stops with "...". */
 void text_add_printable(struct text *text, struct text_view view, size_t limit);
 
 /* The same into a fixed buffer, cut if necessary; returns buffer. For error messages. */

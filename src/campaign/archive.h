@@ -20,7 +20,7 @@ struct archive_folder {
 };
 
 /* Calls visit for every folder DATE/ID below artifacts, in no order, until it returns false or the
- * limit is reached. An artifacts folder that is not there has no audits. */
+ * limit is reached. A missing artifacts folder has no audits. */
 #define ARCHIVE_FOLDER_LIMIT 10000u
 struct archive_walk {
     bool (*visit)(void *context, const struct archive_folder *folder);
@@ -34,8 +34,8 @@ MUST_CHECK enum status archive_walk(struct archive_walk *walk, const char *artif
 /* folder/summary.json, a regular file of at most limit bytes; name is for errors. */
 MUST_CHECK enum status archive_read_summary(int folder, const char *name, uint64_t limit_bytes,
                                             struct report_summary *ret_summary, struct error *err);
-/* What state.json says of the end: true where there is none (a trace has none) or the audit is
- * complete. False also for one that cannot be read. */
+/* True if state.json says that the audit is complete, or if there is none (as for a trace). False
+ * if it cannot be read. */
 bool archive_is_complete(int folder);
 
 /* Bytes on the disk below the open folder; links count as themselves. */
@@ -45,8 +45,8 @@ uint64_t archive_bytes(int folder);
 MUST_CHECK enum status archive_empty(int folder, const char *name, struct error *err);
 
 #define ARCHIVE_LAST_NAME "last"
-/* Lets ARTIFACTS/last point to the finished audit in folder, unless it points to a later one.
- * *ret_done: it does now; false where folder is not ARTIFACTS/DATE/ID. */
+/* Makes ARTIFACTS/last point to the finished audit in folder unless it points to a later one.
+ * *ret_done: it points there now; false if folder is not ARTIFACTS/DATE/ID. */
 MUST_CHECK enum status archive_point_last(const char *folder, const char *id, bool *ret_done,
                                           struct error *err);
 /* The id of the audit that ARTIFACTS/last points to; "" if there is none. */

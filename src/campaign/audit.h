@@ -19,7 +19,7 @@
 /* A row of the matrix and what came of it. */
 struct audit_row {
     struct matrix_row settings;
-    bool finished; /* ended, however; false: still to be run */
+    bool finished; /* ended, in whatever way; false: still to be run */
     struct child_outcome outcome;
     struct analyzer *analyzer;  /* NULL: nothing was recorded */
     char analysis_missing[512]; /* why a recording could not be analysed; "" */
@@ -38,11 +38,11 @@ struct audit {
     char folder[FILES_PATH_BYTES];
     char id[AUDIT_ID_BYTES], date[AUDIT_DATE_BYTES];
     char workload[FILES_SHA256_TEXT_BYTES]; /* of model, device and what is run */
-    char *baseline;                         /* where the one to compare with really is; owned */
+    char *baseline;                         /* resolved path of the audit to compare with; owned */
     struct device_lock lock;
     struct folder_lock folder_lock;
     const char **environment; /* of the children; owned */
-    const char **recorded;    /* of environment, what matters; owned */
+    const char **recorded;    /* the variables of environment that matter; owned */
     size_t recorded_count;
     struct child_setup setup;
     struct matrix matrix;
@@ -60,7 +60,7 @@ struct audit {
     bool partial;
 };
 
-/* audit_begin.c: from the options to the first run. Also after an error the audit can be released.
+/* audit_begin.c: from the options to the first run. The audit must be released after an error too.
  */
 MUST_CHECK enum status audit_begin(struct audit *audit, struct error *err);
 /* A line for people, in the language they asked for. */
@@ -68,14 +68,14 @@ void audit_note(const struct audit *audit, enum word word, const char *what);
 
 /* audit_rows.c */
 
-/* The job of a row, with stress and the planted fault as the mode says. */
+/* The job of a row, with stress and planted fault according to its mode. */
 struct job audit_row_job(const struct audit *audit, const struct matrix_row *row);
 MUST_CHECK enum status audit_run_row(struct audit *audit, struct audit_row *row, struct error *err);
-/* From files: of a row that was finished before. */
+/* Reads a row that was finished earlier from its files. */
 MUST_CHECK enum status audit_load_row(struct audit *audit, struct audit_row *row,
                                       struct error *err);
 void audit_row_release(struct audit_row *row);
-/* How its process ended; a device that was lost before is what ended it. */
+/* How its process ended; ENDING_DEVICE_LOST if its device was lost before. */
 struct run_ending audit_row_ending(const struct audit_row *row);
 /* It was ended from outside, and nothing had gone wrong until then. */
 bool audit_row_is_cut_short(const struct audit_row *row);

@@ -31,12 +31,12 @@ MUST_CHECK enum status campaign_worker(const char *job_path, bool *ret_failed, s
 
 /* ---- What to audit -------------------------------------------------------------------------- */
 
-/* What a caller that watches a long audit receives. Entries may be NULL. */
+/* Calls to whoever watches a long audit. Entries may be NULL. */
 struct campaign_watcher {
     /* stage: "row B (audit)"; borrowed for the call. False: stop now, and leave a record that can
      * be resumed. */
     bool (*step)(void *context, const char *stage, uint64_t done, uint64_t total);
-    /* A line for people: what was just learnt. */
+    /* A line for people about what was just found. */
     void (*note)(void *context, const char *line);
     void *context;
 };
@@ -75,7 +75,7 @@ struct campaign_options {
     const char *author;       /* NULL: not given */
     enum report_language language;
     bool locked, ablate_d2h, no_self_test, no_interventions, no_search;
-    bool compare_host;  /* ops of the device are also held against the host's */
+    bool compare_host;  /* the device's ops are also compared with the host's */
     const char *faults; /* of a self-test: only these, NAME,NAME, and no clean runs; NULL: all */
     uint32_t repeats;   /* of each intervention; 0: 3 */
     uint64_t hang_limit_ns; /* 0: 30 s */
@@ -83,10 +83,10 @@ struct campaign_options {
 
 #define CAMPAIGN_MATRIX_DEFAULT "A:bare:50,B:audit:50,C:stress:100"
 
-/* STATUS_USAGE with what was expected where the text is no matrix. */
+/* STATUS_USAGE, saying what was expected, if the text is no matrix. */
 MUST_CHECK enum status campaign_check_matrix(const char *matrix, struct error *err);
 
-/* What a run is made of, as far as it is known before it begins. */
+/* What is known about a run before it begins. */
 struct campaign_extent {
     uint64_t step_limit; /* no iteration has more steps; 0: not known */
     uint64_t run_count;  /* iterations; 0: they are not counted */
@@ -94,7 +94,7 @@ struct campaign_extent {
     bool only_copies;    /* nothing but the transfers workload runs: it has no layers */
 };
 struct gguf_file;
-/* STATUS_USAGE, with what there is, where a fault as --inject has it names an op, operand, layer,
+/* STATUS_USAGE, listing what exists, if a fault (as given to --inject) names an op, operand, layer,
  * step, run or tensor that a run of the model does not have. */
 MUST_CHECK enum status campaign_check_inject(const char *inject, const struct gguf_file *file,
                                              const struct campaign_extent *extent,
@@ -119,15 +119,15 @@ MUST_CHECK enum status campaign_audit(const struct campaign_options *options,
 /* STATUS_USAGE where a name of the list is not a fault of the self-test; NULL is fine. */
 MUST_CHECK enum status campaign_check_faults(const char *faults, struct error *err);
 
-/* Plants every fault there is and looks whether it is found. Results of all of them are kept for
- * later audits. Adds the table (or JSON) to text;
- * *ret_passed: every one was detected, with the right culprit, and clean runs had no finding. */
+/* Plants every fault and checks that it is found. If all were planted, the results are kept for
+ * later audits. Adds the table (or JSON) to text; *ret_passed: every one was detected, with the
+ * right culprit, and clean runs had no finding. */
 MUST_CHECK enum status campaign_self_test(const struct campaign_options *options, bool json,
                                           struct text *text, bool *ret_passed, struct error *err);
 
 /* Copies on every path, hashed at both ends; and the model's tensors on the device against the
  * file. Adds a table (or JSON) to text; *ret_passed: no byte was wrong; *ret_decided: false if none
- * was although a fault was to be planted. */
+ * was wrong although a fault was to be planted. */
 MUST_CHECK enum status campaign_transfers(const struct campaign_options *options, uint32_t copies,
                                           bool json, struct text *text, bool *ret_passed,
                                           bool *ret_decided, struct error *err);
@@ -185,12 +185,12 @@ struct campaign_prune {
     uint32_t older_days; /* those that are not older stay; 0: age does not matter */
     bool unfinished;     /* also those that are not finished, and that no process works in */
 };
-/* Does the audit go? What `last` points to goes only with keep 0. index is its place in the
- * archive; now is in seconds since 1970. */
+/* True if the audit is to be removed. The one that `last` points to is removed only with keep 0.
+ * index is its place in the archive; now is in seconds since 1970. */
 bool campaign_prune_wants(const struct campaign_prune *prune,
                           const struct campaign_archive *archive, size_t index, int64_t now);
-/* Removes its folder, and DAY with it if that was the last in it. STATUS_BUSY where a process works
- * in it by now. */
+/* Removes its folder, and DAY with it if that was the last in it. STATUS_BUSY if a process works in
+ * it by now. */
 MUST_CHECK enum status campaign_archive_remove(const char *artifacts,
                                                const struct campaign_archived *audit,
                                                struct error *err);
@@ -206,9 +206,10 @@ MUST_CHECK enum status campaign_compare(const struct campaign_options *options, 
 /* ---- Foreign programs ----------------------------------------------------------------------- */
 
 struct trace_options {
-    const char *const *arguments;   /* of the program, its name first; ends in NULL */
-    const char *const *environment; /* ends in NULL; the program gets it, with ours over it */
-    const char *program;            /* a path of the running greta: libraries are next to it */
+    const char *const *arguments; /* of the program, its name first; ends in NULL */
+    const char *const
+        *environment;    /* ends in NULL; the program gets it with greta's variables added */
+    const char *program; /* a path of the running greta: libraries are next to it */
     const char *temporary_folder;
     const char *version, *commit, *command, *author; /* as in campaign_options */
     const char *artifacts;                           /* NULL: nothing is kept */
@@ -222,7 +223,7 @@ struct trace_options {
     bool set_user_id;         /* filled by campaign_trace */
 };
 
-/* Signals that are the program's: the caller of campaign_trace catches or ignores them. */
+/* Signals meant for the program: the caller of campaign_trace catches or ignores them. */
 #define TRACE_SIGNAL_COUNT 6
 extern const int trace_signals[TRACE_SIGNAL_COUNT];
 
@@ -237,8 +238,8 @@ struct trace_result {
 void trace_result_init(struct trace_result *result);
 void trace_result_release(struct trace_result *result);
 
-/* Runs the program to its end and says what its GPU calls show. Fails where it could not be
- * started, or nothing could be recorded or written. */
+/* Runs the program to its end and says what its GPU calls show. Fails if the program could not be
+ * started, or if nothing could be recorded or written. */
 MUST_CHECK enum status campaign_trace(const struct trace_options *options,
                                       struct trace_result *result, struct error *err);
 

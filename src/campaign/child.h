@@ -25,22 +25,23 @@ struct child_planted {
 };
 
 struct child_outcome {
-    bool started;      /* the device was opened */
-    bool ready;        /* the workload was set up */
-    bool ended;        /* in order */
-    bool hung;         /* no progress for too long: killed */
-    int stopped_by;    /* a signal stopped it, it was not continued for as long: killed; 0: not */
-    uint64_t still_ns; /* of a hung or stopped one: without progress for so long */
+    bool started;   /* the device was opened */
+    bool ready;     /* the workload was set up */
+    bool ended;     /* in order */
+    bool hung;      /* no progress for too long: killed */
+    int stopped_by; /* the signal that stopped it; not continued within the limit, so it was killed;
+                       0: none */
+    uint64_t still_ns;    /* how long a hung or stopped child had made no progress */
     uint64_t beat_launch; /* the launch that moved last, as it reported; 0: none */
     uint32_t beat_stream;
     bool interrupted;
     bool out_of_memory; /* the kernel killed it */
     int exit_code, signal;
-    uint32_t done;   /* iterations of the job's main workload */
-    uint32_t errors; /* of them those in which it failed, or the streams workload run with it */
+    uint32_t done;        /* iterations of the job's main workload */
+    uint32_t errors;      /* iterations in which it, or the streams workload run with it, failed */
     uint32_t failed_last; /* the iteration counted last as failed, from 1 */
     uint32_t
-        streams_done; /* rounds of the streams workload; its errors are among the iterations' */
+        streams_done;     /* rounds of the streams workload; its errors are among the iterations' */
     double *latencies_ms; /* of the main workload; owned */
     size_t latency_count, latency_capacity;
     char error[512];     /* the first; "" if none */
@@ -52,7 +53,7 @@ struct child_outcome {
     uint64_t launches, copies_out, copy_out_bytes; /* seen in the events */
     uint64_t tokens, prompt_tokens;                /* in all */
     double prompt_ms, decode_ms;
-    bool live_ended; /* live analysis reached the end of the recording */
+    bool live_ended;     /* live analysis reached the end of the recording */
     char live_root[512]; /* what live analysis called the root cause, else the defect it saw */
     char live_hypothesis[32];
     struct child_planted planted;
@@ -62,10 +63,10 @@ struct child_outcome {
 
 #define CHILD_ERROR_LIMIT 32u
 
-/* How the process ended. What its device did is not known here. */
+/* How the process ended; this does not know whether its device was lost. */
 struct run_ending child_ending(const struct child_outcome *outcome);
 
-/* Says of a hung one what moved last, where nothing else is its error. */
+/* Sets the error of a hung child that has none: what moved last. */
 void child_note_hang(struct child_outcome *outcome);
 
 /* Another process or the kernel ended it: that says nothing about what it ran. */
@@ -84,16 +85,15 @@ MUST_CHECK enum status child_run(const struct child_setup *setup, struct job *jo
                                  const struct progress *progress, struct child_outcome *ret_outcome,
                                  struct error *err);
 
-/* One of several runs. While it lasts its watcher is asked whether to go on, and given the number
- * of runs that are done. */
+/* One of several runs. During it the watcher is given the number of finished runs and may stop. */
 struct child_step {
     const struct campaign_watcher *watcher;
     const char *stage; /* as campaign_watcher.step has it */
     uint64_t done, total;
 };
 
-/* The same for a run from whose outcome something is concluded: one that is ended from outside is
- * made again, twice at most. */
+/* The same for a run whose outcome is evidence: a run that was ended from outside is repeated, at
+ * most twice. */
 MUST_CHECK enum status child_run_again(const struct child_setup *setup, struct job *job,
                                        const struct child_step *step,
                                        struct child_outcome *ret_outcome, struct error *err);

@@ -4,7 +4,7 @@
 
 #include "report/report.h"
 
-/* The summary to compare with. */
+/* The audit to compare with, and the differences from it. */
 struct comparison {
     bool open;
     struct report_summary summary;

@@ -9,7 +9,7 @@
 struct identity {
     char binary_sha256[FILES_SHA256_TEXT_BYTES];
     struct device_info device;
-    char key[FILES_SHA256_TEXT_BYTES]; /* of binary and device: what a self-test is good for */
+    char key[FILES_SHA256_TEXT_BYTES]; /* hash of binary and device: a self-test holds for these */
 };
 
 /* Opens the device for a moment, so that a missing device is reported before anything is made. */

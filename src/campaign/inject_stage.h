@@ -1,4 +1,4 @@
-/* inject_stage.h - what a planted fault can be in, before anything is run. */
+/* inject_stage.h - which calls a planted fault can be in, checked before anything is run. */
 #ifndef GRETA_CAMPAIGN_INJECT_STAGE_H
 #define GRETA_CAMPAIGN_INJECT_STAGE_H
 

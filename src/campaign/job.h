@@ -24,7 +24,8 @@ struct job_range {
     uint64_t least, most;
 };
 
-/* Drawn for each iteration from the seed and the iteration's number; see stress.c. */
+/* The ranges of stress. Values are drawn for each iteration from the seed and its number
+ * (stress.c). */
 struct job_stress {
     bool on;
     struct job_range streams;        /* noise streams next to the engine's own */
@@ -34,12 +35,12 @@ struct job_stress {
     struct job_range repeat;         /* times the prompt is written, which sets the context's use */
 };
 
-/* How runs are looked at when the op that goes wrong first is searched for; see search.h. */
+/* How a run is made while searching for the first op that goes wrong (search.h). */
 struct job_search {
     bool on;
     struct device_hash_choice hash; /* whose operands are hashed */
-    bool clear;                     /* each run begins with zeros in cache and activations */
-    bool as_audited;                /* graphs as always; else op by op */
+    bool clear;                     /* each run begins with a cache and activations of zeros */
+    bool as_audited;                /* with graphs, as in the audit; otherwise op by op */
 };
 
 /* Where job.hang_limit_ns is 0. */
@@ -71,11 +72,11 @@ struct job {
     bool serialise;     /* wait after every call that queues work */
     bool single_stream; /* JOB_STREAMS on one stream */
     bool pageable;      /* staging that is not pinned */
-    bool large_copies;  /* of transfers: only their speed, by size, up to the link's */
-    bool no_guards;     /* as the level, but without guards, poison and quarantine */
+    bool large_copies;  /* transfers: only the speed of large copies, by size */
+    bool no_guards;     /* the level's checks without guards, poison and quarantine */
     bool no_live;       /* record only; analysed from the file */
     bool check_weights; /* JOB_INFER: first every weight's bytes on the device against the file */
-    bool kill_at_end;   /* ends by SIGKILL, as if somebody had: the file must suffice */
+    bool kill_at_end;   /* kills itself with SIGKILL at the end: the flight file must suffice */
     uint32_t chunk;     /* prompt tokens of a batch; 0: as many as fit */
     uint32_t token_limit, context, batch, threads;
     bool ignore_end;

@@ -5,7 +5,7 @@
 
 #include "campaign/identity.h"
 
-/* Held until device_lock_release, or until the process is gone, however it went. */
+/* Held until device_lock_release or until the process is gone. */
 struct device_lock {
     int file; /* -1: not held */
 };

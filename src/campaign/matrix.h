@@ -7,7 +7,7 @@
 
 #define MATRIX_ROW_LIMIT 16u
 #define MATRIX_LABEL_BYTES 17
-/* More would run for weeks. */
+/* A larger matrix would run for weeks. */
 #define MATRIX_ITERATION_LIMIT 1000000u
 
 struct matrix_row {

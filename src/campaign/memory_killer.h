@@ -15,7 +15,7 @@ bool memory_killer_took(pid_t pid, uint64_t before);
 
 /* "oom_kill" of the text of a memory.events file; 0: it is not in it. */
 uint64_t memory_killer_parse(const char *events);
-/* A line of the kernel log says that the process was killed. */
+/* True if a line of the kernel log says that the process was killed for want of memory. */
 bool memory_killer_names(const char *line, pid_t pid);
 
 #endif

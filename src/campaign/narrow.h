@@ -1,5 +1,6 @@
-/* narrow.h - which of several candidates it was: the row once more, with a wait after each launch,
- * so that only one is in flight when the fault comes, or between two checks of all canaries. */
+/* narrow.h - finds out which of several candidates it was by running the row again with a wait
+ * after each launch, so that only one launch is in flight when the fault comes or between two
+ * checks of all canaries. */
 #ifndef GRETA_CAMPAIGN_NARROW_H
 #define GRETA_CAMPAIGN_NARROW_H
 

@@ -1,5 +1,5 @@
-/* pulse.h - the worker's sign of life: a thread that looks whether anything moves, and tells the
- * auditor when it does.
+/* pulse.h - the worker's sign of life: a thread that checks whether anything moves and reports it
+ * to the auditor.
  *
  * While the device works, crumbs that move are life; a prefill of many launches is one call and one
  * token, and moves all the time. A wait that spins uses the processor and is no progress, so the
@@ -14,7 +14,7 @@
 struct device;
 struct pulse;
 
-/* What one look takes in. */
+/* What one look sees. */
 struct pulse_sight {
     uint64_t now_ns;
     bool on_device;                  /* iterations run; else the host works */
@@ -25,25 +25,26 @@ struct pulse_sight {
 struct pulse_watch {
     struct crumb_watch crumbs;
     uint64_t processor_ns, reads;
-    uint64_t host_only_ns; /* for so long the host's own work was all that was seen */
-    uint64_t patience_ns;  /* how long that is taken for life */
+    uint64_t host_only_ns; /* how long the host's own work has been the only sign of life */
+    uint64_t patience_ns;  /* how long that counts as life */
 };
 
 /* True if the worker is alive. */
 bool pulse_is_alive(struct pulse_watch *watch, const struct pulse_sight *sight);
 
-/* Called from the thread when something moved, and again at every look until it returns true: the
- * auditor knows. */
+/* Called from the thread when something has moved, and at every later look until it returns true
+ * (the auditor was informed). */
 struct pulse_listener {
     bool (*beat)(void *context, const struct pulse_watch *watch, bool on_device);
     void *context;
 };
 
-/* limit_ns: after which silence is a hang. Without the thread, life shows less often: pulse NULL.
+/* limit_ns: silence for longer is a hang. NULL if the thread cannot be started; then fewer signs of
+ * life are reported.
  */
 struct pulse *pulse_start(uint64_t limit_ns, struct pulse_listener listener);
 void pulse_stop(struct pulse *pulse); /* NULL is fine */
-/* The device to look at, until it is set to NULL: before the device is closed. */
+/* Sets the device to watch. Set it to NULL before the device is closed. */
 void pulse_set_device(struct pulse *pulse, struct device *device);
 void pulse_set_phase(struct pulse *pulse, bool on_device);
 

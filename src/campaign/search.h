@@ -1,5 +1,6 @@
-/* search.h - what made the difference, or the NaN: equal runs again, with operands of launches
- * hashed (or outputs scanned) in stream order, until the first op that goes wrong is known.
+/* search.h - finds what made equal runs differ, or the first NaN: repeats them with the operands of
+ * launches hashed (or outputs scanned) in stream order, until the first op that goes wrong is
+ * known.
  *
  * Hashing takes time and changes what overlaps, so that a difference may not come while every op is
  * hashed. Then it is tried with fewer hashes, and the narrowest interval that they leave is the
@@ -18,7 +19,7 @@ struct search_look {
     uint32_t runs;     /* iterations */
     uint64_t compared; /* operands hashed and compared, or launches scanned */
     bool seen;         /* the defect came */
-    bool culprit;      /* and one op is singled out */
+    bool culprit;      /* and one op is the culprit */
     uint64_t agreed;   /* launches of a run, from 1: the last that agreed, 0: none */
     uint64_t differs;  /* the first that differs; 0: none that was hashed */
     uint64_t launches; /* of a run */
@@ -39,7 +40,7 @@ struct search_record {
     struct report_search_step steps[SEARCH_STEP_LIMIT];
     size_t count;
     enum report_search_result result;
-    int best; /* step that shows most; -1: the defect never came again */
+    int best; /* the step that showed most; -1: the defect never came again */
 };
 
 /* hypothesis: HYPOTHESIS_NON_DETERMINISM or HYPOTHESIS_NUMERIC. */

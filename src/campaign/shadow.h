@@ -50,7 +50,8 @@ struct shadow_result {
     struct shadow_place first_place;
 };
 
-/* What can be written down: of a value that is not finite, the largest that is. */
+/* The value as reports have it: SHADOW_NOT_FINITE stands for NaN and bounds the magnitude of all
+ * others. */
 double shadow_number(double value);
 
 struct shadow;

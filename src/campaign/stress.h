@@ -1,5 +1,5 @@
-/* stress.h - what an iteration under stress is like: drawn from the row's seed and its number
- * alone, so that any iteration can be repeated. */
+/* stress.h - the settings of an iteration under stress, drawn from the row's seed and the
+ * iteration's number alone, so that any iteration can be repeated. */
 #ifndef GRETA_CAMPAIGN_STRESS_H
 #define GRETA_CAMPAIGN_STRESS_H
 
@@ -16,13 +16,13 @@ struct stress_draw {
 /* The ranges an audit uses. */
 struct job_stress stress_ranges(void);
 
-/* A calm one where the job is not under stress. */
+/* Without stress if the job has none. */
 struct stress_draw stress_of(const struct job *job, uint32_t iteration);
 
 /* Ranges and every iteration's draw, for the manifest; the caller's. */
 json_t *stress_to_json(const struct job *job);
 
-/* A stream of numbers; the state is any seed. */
+/* The next random number; the state may begin as any seed. */
 uint64_t stress_random(uint64_t *state);
 
 /* Pauses the host for up to draw->delay_us. */

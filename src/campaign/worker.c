@@ -171,7 +171,7 @@ static void tell_planted(struct worker *worker, const struct inject *inject)
     const struct inject_record *record = inject_record(inject);
     const struct inject_place *place = &record->place;
     if (!record->planted)
-        worker_log(worker, "no call fitted the fault: it was never planted");
+        worker_log(worker, "no call matched the fault: it was never planted");
     worker_tell(worker,
                 json_pack("{s:s, s:b, s:I, s:s, s:s, s:i, s:i, s:s, s:I, s:s}", "kind", "planted",
                           "planted", record->planted, "event_id", (json_int_t)place->event_id, "op",

@@ -25,9 +25,9 @@ struct worker {
     struct device *device;
     struct ops ops;
     uint64_t run_number; /* iterations begun, of all workloads */
-    uint64_t beat_ns;    /* atomic: when progress was last reported */
+    uint64_t beat_ns;    /* atomic: when progress was last reported to the auditor */
     bool silent;         /* atomic: a line could not be written */
-    struct pulse *pulse; /* NULL: without */
+    struct pulse *pulse; /* NULL: none */
     struct worker_counts counts;
     struct event_fan fan; /* the flight file and the counts */
 };
@@ -48,9 +48,9 @@ struct worker_run {
     uint64_t begin_ns;
     uint64_t tokens, prompt_tokens; /* of infer */
     uint64_t prompt_ns, decode_ns;
-    uint64_t result; /* of the tokens written: equal results, equal numbers */
+    uint64_t result; /* hash of the generated tokens: equal for equal results */
 };
-/* Tells the device that an iteration begins. */
+/* Reports the beginning of an iteration to the device. */
 MUST_CHECK enum status worker_run_begin(struct worker *worker, struct worker_run *run,
                                         struct error *err);
 /* Tells the auditor how it ended; err is of a failed one. */

@@ -25,7 +25,7 @@ enum convert_type {
 };
 
 const char *convert_type_name(enum convert_type type); /* "q4_k_m" */
-/* Any case; q4_k and q5_k mean their _m mixes. False if unknown. */
+/* Upper or lower case; q4_k and q5_k stand for their _m mixes. False if unknown. */
 bool convert_type_find(const char *name, enum convert_type *ret_type);
 
 /* ---- Synthetic models ----------------------------------------------------------------------- */

@@ -20,7 +20,7 @@ uint32_t convert_file_type(enum convert_type type);
 /* True for weight matrices; the others (norms, biases, tables) are not quantized. */
 bool convert_is_quantized(struct text_view name, const struct shape *shape);
 
-/* The type of a weight matrix; a fallback if rows are not whole blocks. */
+/* The type of a weight matrix, or its fallback if rows are not whole blocks. */
 enum dtype convert_dtype(const struct convert_mix *mix, struct text_view name,
                          const struct shape *shape);
 

@@ -79,7 +79,7 @@ struct device_info {
     uint64_t alignment;    /* of the first byte of a buffer */
     bool replay_pays;      /* replaying a graph costs much less than its launches */
     bool own_memory; /* reached over a link: upload large data by a stream, do not import it */
-    bool is_gpu;           /* its kernels are loaded by device_gpu_module_load */
+    bool is_gpu;     /* its kernels are loaded by device_gpu_module_load */
     uint32_t gpu_features; /* DEVICE_GPU_ bits (device/kernel.h) of the loaded kernels */
     /* With guards, accesses past a buffer's end or to freed memory fault. A GPU whose runtime
      * cannot map memory into address ranges only has canaries. */
@@ -89,8 +89,8 @@ struct device_info {
 const struct device_info *device_info(const struct device *device);
 void device_close(struct device *device); /* waits for queued work; NULL is fine */
 
-/* STATUS_OK; or STATUS_LOST with a description of the first fault; or why the first destroy or
- * release that was refused was refused. */
+/* STATUS_OK, STATUS_LOST with a description of the first fault, or the error of the first destroy
+ * or release that was refused. */
 MUST_CHECK enum status device_check(struct device *device, struct error *err);
 
 /* Begins an iteration of a workload: EVENT_RUN. Iterations with the same key must give the same
@@ -143,7 +143,7 @@ MUST_CHECK enum status device_buffer_seal(struct device *device, struct device_b
  * to show. With guards the canary is checked. */
 void device_buffer_destroy(struct device *device, struct device_buffer buffer,
                            struct device_site site);
-/* 0 for a dead handle. */
+/* The size of the buffer; 0 for a stale handle. */
 uint64_t device_buffer_bytes(const struct device *device, struct device_buffer buffer);
 
 /* ---- Streams and marks ---------------------------------------------------------------------- */

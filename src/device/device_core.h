@@ -48,18 +48,19 @@ MUST_CHECK enum status slot_table_init(struct device_slot_table *table, size_t s
                                        uint32_t capacity, struct error *err);
 void slot_table_release(struct device_slot_table *table);
 
-/* With device->lock held. 0 if all are taken; else an index whose slot is alive and, but for its
- * head, as the last user left it. */
+/* With device->lock held. Returns 0 if all slots are taken; otherwise the index of a slot that is
+ * now alive, whose contents except the head are those of its last user. */
 uint32_t slot_take(struct device_slot_table *table);
 void slot_release(struct device_slot_table *table, uint32_t index);
 /* NULL if the handle is not of a live slot. */
 void *slot_find(const struct device_slot_table *table, uint32_t index, uint32_t generation);
-/* Any slot. Slots do not move, so this needs no lock; what is in it may. */
+/* The slot at an index, alive or not. Slots do not move, so this needs no lock; reading their
+ * contents may. */
 void *slot_at(const struct device_slot_table *table, uint32_t index);
-/* It will be looked at soon. Any index. */
+/* Prefetches a slot. Any index is fine. */
 void slot_fetch(const struct device_slot_table *table, uint32_t index);
 bool slot_is_alive(const struct device_slot_table *table, uint32_t index);
-/* Generation now in that place; 0 if there never was one. */
+/* The generation at that index now; 0 if it was never used. */
 uint32_t slot_generation(const struct device_slot_table *table, uint32_t index);
 /* The same for callers that do not hold device->lock. */
 uint32_t slot_generation_locking(struct device *device, const struct device_slot_table *table,
@@ -72,14 +73,14 @@ struct call {
     struct device *device;
     struct event event;
     bool told;        /* the observer saw the begin */
-    const char *what; /* the call in messages; static, or of the caller's frame */
+    const char *what; /* the call's name in messages; static, or on the caller's stack */
 };
 
 /* Fills kind, site, time and id. Reports nothing yet. */
 void call_init(struct call *call, struct device *device, enum event_kind kind,
                struct device_site site);
 void call_scope(struct call *call, const struct stream_slot *stream, uint32_t stream_index);
-/* The call becomes another event, which begins now: the next chunk of a copy. */
+/* Begins another event for the same call: the next chunk of a copy. */
 void call_again(struct call *call);
 /* Reports the begin, right before the backend is called. */
 void call_begin(struct call *call);
@@ -102,7 +103,7 @@ MUST_CHECK enum status call_check_lost(struct call *call, const char *what, stru
 
 /* After a wait: fails if a fault ended it. */
 MUST_CHECK enum status call_fail_if_lost(struct call *call, const char *what, struct error *err);
-/* The code of an error goes to the event, with whose it is. */
+/* Copies the code of an error to the event, with its domain. */
 void call_set_code(struct call *call, const struct error *err);
 
 /* Reports the traps that kernels have left since the last time. */
@@ -142,7 +143,7 @@ MUST_CHECK enum status call_resolve(struct call *call, const struct device_view 
 
 #define CONTRACT_EXTENT_LIMIT 16
 
-/* What a check of parameters is asked about. */
+/* What a check of parameters receives. */
 struct device_contract_call {
     const struct device_launch *launch;
 };
@@ -200,20 +201,21 @@ void inspect_note_launch(const struct call *call, const char *op);
  * held, because graphs are searched too. */
 bool inspect_find_launch(struct device *device, uint64_t event_id, struct event *event);
 
-/* Queues what the options want before a launch: hashes of its inputs. *ret_hashed: the operands of
- * this launch are hashed. */
+/* Queues the inspections that the options ask for before a launch: hashes of its inputs.
+ * *ret_hashed: the operands of this launch are hashed. */
 MUST_CHECK enum status inspect_inputs(struct call *call, struct stream_slot *stream,
                                       const struct device_launch *launch,
                                       const struct resolved *resolved, bool *ret_hashed,
                                       struct error *err);
-/* Queues what they want after it: canaries of what it wrote, the scan, hashes of its outputs. */
+/* Queues those after the launch: canaries of the buffers it wrote, the scan, hashes of its outputs.
+ */
 MUST_CHECK enum status inspect_outputs(struct call *call, struct stream_slot *stream,
                                        const struct device_launch *launch,
                                        const struct resolved *resolved, bool hashed,
                                        struct error *err);
 
-/* Checks the canaries of every buffer after the call's work, which ran alone and has ended. The
- * call damaged any that are damaged now: the check after the work before it restored them all. */
+/* Checks the canaries of every buffer after the call's work, which ran alone and has ended. Any
+ * damage was done by this call, since the check before it restored all canaries. */
 MUST_CHECK enum status inspect_sweep(const struct call *call, const struct stream_slot *stream,
                                      struct error *err);
 
@@ -288,13 +290,14 @@ void graph_builder_destroy(struct graph_builder *builder); /* NULL is fine */
 const struct device_command *graph_find_command(const struct graph_builder *builder,
                                                 uint64_t event_id);
 
-/* Where options.serialise: from before work is given until it is done and looked at. Other threads
- * give their work, and destroy buffers, after that. Taken with a stream's lock held, or none. */
+/* With options.serialise, encloses a command from before it is submitted until it is done and
+ * inspected; other threads submit work and destroy buffers only afterwards. Call it with a stream's
+ * lock held, or none. */
 void device_begin_alone(struct device *device);
 void device_end_alone(struct device *device);
 
-/* After work that was queued, where options.serialise: waits for it, tells that as a wait of its
- * own (what comes later is ordered by it), and checks the canaries of all buffers. Called between
+/* With options.serialise: waits for the work that was queued, reports the wait as an event (later
+ * calls are ordered by it), and checks the canaries of all buffers. Called between
  * device_begin_alone and device_end_alone. */
 MUST_CHECK enum status call_settle(const struct call *call, const struct stream_slot *stream,
                                    struct error *err);

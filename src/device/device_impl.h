@@ -61,7 +61,7 @@ struct device_inspection {
     bool swept; /* of a canary: all were checked after the work before, and it ran alone */
 };
 
-/* What was seen. */
+/* The result of an inspection. */
 struct device_inspection_result {
     bool failed; /* the bytes could not be read */
     uint64_t digest;
@@ -76,7 +76,7 @@ struct device_module {
     const struct device_gpu_image *gpu;
 };
 
-/* What does an op: one of the two is set. */
+/* The kernel of an op: one of host and gpu is set. */
 struct device_kernel {
     const struct device_kernel_entry *host;
     device_gpu_plan gpu;
@@ -135,7 +135,8 @@ struct device_methods {
     const char *kind;
     void (*close)(struct device *device); /* streams are destroyed already */
 
-    /* STATUS_UNSUPPORTED for kernels of the other kind. index: its place in device->modules. */
+    /* STATUS_UNSUPPORTED for kernels of the other kind. index: the module's index in
+     * device->modules. */
     enum status (*module_load)(struct device *device, const struct device_module *module,
                                uint32_t index, struct error *err);
 
@@ -216,7 +217,7 @@ struct device_tamper {
     /* False: as if the caller forgot the call. It is not made or reported, and seems to succeed. */
     bool (*before)(void *context, struct device_tampered *call);
     void (*after)(void *context, const struct device_tampered *call);
-    /* A staging slot is needed: true gives out the last one once more. */
+    /* Called when a staging slot is needed; true: the last one is given out again. */
     bool (*take_again)(void *context);
     void *context;
 };
@@ -248,20 +249,19 @@ struct device {
     struct crumb_page *crumbs;
     bool owns_crumbs;
     bool staging_late; /* staging slots get their memory at first use */
-    /* The backend reports completions some time after the mark that follows the work is passed, and
-     * at some cost. Then completions of copies in are reported when their slot is found free, and
-     * those of copies out only with options.completions: redeeming shows that the copy was waited
-     * for. */
+    /* The backend's reports of completions are late and costly. Therefore a copy in is reported as
+     * complete when its slot is found free, and a copy out only with options.completions (redeeming
+     * its ticket already shows that it was waited for). */
     bool completions_lag;
 
-    /* options.serialise: held from giving work until it is done and looked at */
+    /* options.serialise: held from submitting work until it is done and inspected */
     pthread_mutex_t serial_lock;
-    bool canary_unseen; /* atomic: a check of a canary could not be made, which was reported */
+    bool canary_unseen; /* atomic: it was reported that a check of a canary could not be made */
 
     uint64_t own_event_ids;         /* the last id given, where options.event_ids is NULL */
     uint32_t process_id;            /* as events have it */
     enum event_error_domain domain; /* of the codes of its runtime */
-    uint64_t traps_told;            /* of the crumb page; under lock */
+    uint64_t traps_told;            /* traps of the crumb page that were reported; under lock */
     uint64_t launch_count;          /* atomic; launches that could be scanned */
     uint64_t run_launches;          /* atomic; launches since device_run_begin, for hash_ops */
     uint64_t iteration;             /* atomic; of the last device_run_begin */
@@ -285,7 +285,7 @@ struct device {
     char first_fault[768];      /* in words */
     uint64_t first_fault_id;    /* event of the fault */
     int first_fault_code;       /* of the runtime; 0: none */
-    char lost_words[96];        /* the error message of later calls */
+    char lost_words[96];        /* what later calls report */
 
     struct error refused_destroy; /* the first; under lock; status 0: none was refused */
 };

@@ -1,5 +1,5 @@
-/* options.h - how a device is opened, chosen by the audit level and fixed from then on. For those
- * who open devices (device/all/all.h); users of an open device need only device/device.h. */
+/* options.h - how a device is opened, chosen by the audit level and fixed from then on. For code
+ * that opens devices (device/all/all.h); users of an open device need only device/device.h. */
 #ifndef GRETA_DEVICE_OPTIONS_H
 #define GRETA_DEVICE_OPTIONS_H
 
@@ -11,7 +11,8 @@
 
 enum device_staging { DEVICE_STAGING_PINNED, DEVICE_STAGING_PAGEABLE };
 
-/* How a copy out is ordered after earlier work: used to prove or refute a fix. */
+/* How a copy out is ordered after earlier work. Running a workload in each mode proves or refutes a
+ * fix. */
 enum device_d2h_mode {
     DEVICE_D2H_TICKET, /* queued; redeeming waits for it */
     DEVICE_D2H_SYNC,   /* wait for the stream, copy, wait again */
@@ -46,10 +47,10 @@ struct device_options {
     /* Several devices that report to one observer have different indices, below
      * FLIGHT_DEVICE_LIMIT where it is a flight file, and take their ids from one place. */
     uint32_t device_index;
-    uint64_t *event_ids; /* the last id given, atomic; NULL: the device counts by itself */
-    bool guards;                    /* the memory around each buffer faults or holds a canary */
-    bool poison;                    /* new and freed memory is filled with DEVICE_POISON */
-    uint64_t quarantine_bytes;      /* freed memory kept unusable, oldest released first */
+    uint64_t *event_ids;       /* the last id given, atomic; NULL: the device counts by itself */
+    bool guards;               /* the memory around each buffer faults or holds a canary */
+    bool poison;               /* new and freed memory is filled with DEVICE_POISON */
+    uint64_t quarantine_bytes; /* freed memory kept unusable, oldest released first */
     enum device_staging staging;
     enum device_d2h_mode d2h_mode;
     uint32_t staging_slot_count; /* 0: 16 on the host, 24 on a GPU */

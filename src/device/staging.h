@@ -39,9 +39,9 @@ struct staging_slot {
 
 /* Takes a free slot and puts it into `state`: STAGING_FILLING or STAGING_LANDING. If none is free
  * and `waits`, waits for the oldest copy in. NULL if all slots belong to tickets (*ret_in_use of
- * them), or if `waits` is false: a caller that is already filling slots goes on with those. stream:
- * for a copy in, the backend's stream. Its own earlier copies are checked and waited for first, so
- * that threads with a stream each do not all wait for the same slot. May be NULL. */
+ * them) or, without `waits`, if none is free: a caller that has slots already goes on with those.
+ * stream: for a copy in, the backend's stream. Its own earlier copies are checked and waited for
+ * first, so that threads with a stream each do not all wait for the same slot. May be NULL. */
 struct staging_slot *staging_take(struct device *device, enum staging_state state,
                                   const void *stream, bool waits, uint32_t *ret_in_use);
 /* Called when the copy in from a filled slot is queued, followed by its mark. */

@@ -9,10 +9,10 @@ static inline uint64_t transfer_bytes(const struct resolved *resolved)
     return resolved->rows.row_bytes * resolved->rows.row_count;
 }
 
-/* All slots are held by tickets. */
+/* Refuses a copy because tickets hold all slots. */
 MUST_CHECK enum status transfer_refuse_staging(struct call *call, uint32_t in_use,
                                                struct error *err);
-/* The size of a copy is not that of its view. */
+/* Refuses a copy whose size is not that of its view. */
 MUST_CHECK enum status transfer_refuse_bytes(struct call *call, const char *what, uint64_t expected,
                                              uint64_t found, struct error *err);
 

@@ -138,9 +138,9 @@ MUST_CHECK enum status engine_argmax(struct engine *engine, int32_t *ids, struct
 #define ENGINE_ARGMAX_LIMIT 2
 MUST_CHECK enum status engine_argmax_submit(struct engine *engine, struct error *err);
 MUST_CHECK enum status engine_argmax_wait(struct engine *engine, int32_t *ids, struct error *err);
-/* True if queueing one step ahead is faster, which is where steps are replayed: not on the host,
- * not with planted faults (which must be met in the same step every time), not while taps are set.
- * Queueing ahead works everywhere. */
+/* True if queueing one step ahead is faster. That is the case if steps are replayed: not on the
+ * host, not with planted faults (which must be met in the same step every time), not while taps are
+ * set. Where it is not faster, queueing ahead is still allowed. */
 bool engine_ahead_pays(const struct engine *engine);
 /* How many were submitted and not waited for. */
 uint32_t engine_argmax_pending(const struct engine *engine);

@@ -78,8 +78,8 @@ struct engine_argmax_entry {
     uint32_t logits_index;       /* of the buffer that holds the logits */
     uint64_t batch;              /* number of the batch the logits belong to */
     int32_t step;
-    int32_t *ids;   /* [logits_limit], valid after the wait; owned */
-    bool is_used;   /* a batch of ENGINE_TOKEN_FROM_DEVICE went on with the ids before the wait */
+    int32_t *ids; /* [logits_limit], valid after the wait; owned */
+    bool is_used; /* a batch of ENGINE_TOKEN_FROM_DEVICE used the ids before they were waited for */
     int32_t *slots; /* [logits_limit]: cache slots of that batch, -1 if rewound since; owned */
 };
 

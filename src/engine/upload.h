@@ -1,5 +1,5 @@
-/* upload.h - an upload of weights, shared by the files that do it: upload.c hands out chunks to
- * lanes, upload_chunk.c brings one to the device. */
+/* upload.h - an upload of weights, shared by the files that do it: upload.c hands out chunks to its
+ * threads, upload_chunk.c copies one to the device. */
 #ifndef GRETA_ENGINE_UPLOAD_H
 #define GRETA_ENGINE_UPLOAD_H
 
@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-/* More do not read faster than memory lets them. */
+/* More threads do not read faster: memory is the limit. */
 #define LANE_LIMIT 12u
 
 /* A tensor to upload. */

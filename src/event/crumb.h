@@ -27,8 +27,8 @@ enum crumb_order {
      * next kernel, or a wait of the host, stores `finished`: a launch that is entered and not
      * finished may have ended. So what runs is the launch entered last, or the one after it. */
     CRUMB_ORDER_NEXT = 2,
-    /* The same, and a kernel may begin before the kernels before it have ended; it leaves its crumb
-     * when they have. So any of the kernels queued after the one entered last may run too. */
+    /* As CRUMB_ORDER_NEXT, but a kernel may begin before earlier kernels have ended, and leaves its
+       crumb once they have. So any kernel queued after the one entered last may be running too. */
     CRUMB_ORDER_EARLY = 3,
     CRUMB_ORDER_COUNT
 };
@@ -58,11 +58,11 @@ struct crumb_page {
     uint64_t order;      /* enum crumb_order; written when the device is opened */
     /* Written by the thread that follows the recording (crumb_watch.h), for an analysis after the
      * end of the process. All 0: no thread followed it. */
-    uint64_t watched_ns;   /* when it last looked, on the event clock */
-    uint64_t still_ns;     /* it has watched for so long, and no crumb moved and no call was made */
-    uint64_t moved_ns;     /* when a crumb was last seen to move; 0: never */
+    uint64_t watched_ns; /* when it last looked, on the event clock */
+    uint64_t still_ns; /* for how long it has watched without a crumb moving or a call being made */
+    uint64_t moved_ns; /* when a crumb was last seen to move; 0: never */
     uint64_t moved_stream; /* its stream */
-    uint64_t late; /* 1: the device writes another page, shown here only when a wait is over */
+    uint64_t late; /* 1: the device writes another page, which is copied here only after waits */
     uint64_t unused[1];
     struct crumb_trap traps[CRUMB_TRAP_LIMIT];
 };
@@ -87,8 +87,8 @@ static inline uint64_t crumb_finished(const struct crumb_stream *stream)
     return __atomic_load_n(&stream->finished, __ATOMIC_ACQUIRE);
 }
 
-/* Which recorded call of a graph (launch, fill, copy) a kernel does, from 1, and how many launches
- * from there on, as one word that a kernel stores. */
+/* The word that a kernel in a graph stores: which recorded call (launch, fill, copy) it does, from
+ * 1, and how many launches from there on. */
 static inline uint64_t crumb_node_of(uint64_t node, uint32_t launches)
 {
     return node | (uint64_t)launches << 32;
@@ -151,8 +151,8 @@ static inline bool crumb_trap_get(const struct crumb_page *page, uint64_t place,
     return true;
 }
 
-/* Traps so far. The host counts them. A GPU that writes this page itself does not: of its traps
- * those are counted that were kept. */
+/* Traps so far. The host counts them; a GPU that writes this page itself does not, so for it only
+ * the traps that were kept are counted. */
 static inline uint64_t crumb_trap_total(const struct crumb_page *page)
 {
     uint64_t counted = __atomic_load_n(&page->trap_count, __ATOMIC_ACQUIRE), kept = 0;

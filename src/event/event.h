@@ -22,7 +22,7 @@
 /* A range of device memory that a call may touch. Addresses are shown, never usable. */
 struct event_access {
     uint64_t address; /* first byte; 0 if the buffer is not known, or the view was refused */
-    uint64_t bytes;   /* to the last byte it may touch; 0 of a view that was refused */
+    uint64_t bytes;   /* size up to the last byte it may touch; 0 if the view was refused */
     uint32_t buffer_index;
     uint16_t generation; /* of the handle, cut to 16 bits: enough to tell neighbours apart */
     uint8_t mode;        /* enum event_access_mode */
@@ -84,8 +84,8 @@ struct event_module {
 struct event_launch {
     uint64_t graph_id;   /* as in struct event_copy */
     uint64_t ordinal;    /* foreign programs only: which launch of the process, from 1; else 0 */
-    uint32_t name_index; /* foreign programs only: the kernel's full name, of which op has the
-                            beginning; a number of a table in the flight file, 0: none */
+    uint32_t name_index; /* foreign programs only: index of the kernel's full name (op holds its
+                            beginning) in a table of the flight file; 0: none */
 };
 
 /* EVENT_GRAPH_BEGIN, EVENT_GRAPH_END, EVENT_GRAPH_REPLAY, EVENT_GRAPH_DESTROY. cause_id: the
@@ -208,8 +208,8 @@ struct event {
     char op[EVENT_OP_BYTES];     /* name of the op, kernel or buffer */
     char file[EVENT_FILE_BYTES]; /* of the call site */
     uint32_t flags;              /* enum event_flag */
-    uint32_t stack_index; /* foreign programs only: who called; a number of a table in the flight
-                             file, 0: none */
+    uint32_t stack_index; /* foreign programs only: index of the call stack in a table of the flight
+                             file; 0: none */
     uint16_t line;        /* of the call site */
     /* What a check of ours found. For a foreign call it is known at the beginning, so that it is
      * there for a call the process died in. */
@@ -240,7 +240,7 @@ struct event {
 
     /* Known at the end. */
     uint64_t end_ns;
-    int32_t code;    /* 0 is success, or a check of ours said no */
+    int32_t code;    /* 0: success, or refused by a check of greta */
     uint8_t domain;  /* enum event_error_domain: whose number code is */
     uint8_t phase;   /* enum event_phase */
     uint8_t outcome; /* enum event_outcome */
@@ -258,7 +258,7 @@ static inline bool event_is_copy(uint8_t kind)
            kind == EVENT_FILL;
 }
 
-/* How much a copy, fill, buffer, ticket or remark about one is about; 0 for other kinds. */
+/* The size of the copy, fill, buffer or ticket that the event is about; 0 for other kinds. */
 uint64_t event_bytes(const struct event *event);
 
 /* The graph-begin of the graph a launch, copy or fill went into instead of being run; else 0. */
@@ -278,7 +278,7 @@ static inline void event_set_graph_id(struct event *event, uint64_t graph_id)
         event->copy.graph_id = graph_id;
 }
 
-/* Copies text into a fixed field, cut if need be, always ended. */
+/* Copies text into a fixed field, truncated if necessary, always NUL-terminated. */
 void event_set_text(char *field, size_t field_bytes, const char *text);
 
 /* ---- The observer --------------------------------------------------------------------------- */

@@ -35,10 +35,10 @@ enum event_kind {
     EVENT_COMPLETION = 22,
     EVENT_TRAP = 23,  /* a kernel met an index past its bound and skipped the access */
     EVENT_FAULT = 24, /* the device made an illegal access and is lost */
-    /* Bytes next to a buffer are not what was put there. cause_id: the work after which it was
-     * seen, 0 if only that it was before now. They are checked, and restored, after each launch
-     * that writes the buffer, and after a replay of such launches. damaged_bytes 0: a check could
-     * not be made; reported once. */
+    /* Bytes next to a buffer have changed. cause_id: the work after which that was seen; 0: some
+     * time before now. They are checked, and restored, after each launch that writes the buffer,
+     * and after a replay of such launches. damaged_bytes 0: a check could not be made; reported
+     * once. */
     EVENT_CANARY = 25,
     EVENT_RUN = 26,           /* an iteration of a workload begins */
     EVENT_TRANSFER_HASH = 27, /* of the bytes of an earlier copy (cause_id) */
@@ -50,8 +50,8 @@ enum event_kind {
     /* Foreign programs only: from here on the stream is ordered in a way that is not seen (a host
      * function, a value in memory, another process). */
     EVENT_HIDDEN_ORDER = 30,
-    /* Foreign programs only: another call, recorded because it failed, or because it had a number
-     * and is about a graph that is being captured. */
+    /* Foreign programs only: another call, recorded because it failed, or because it concerns a
+       graph that is being captured. */
     EVENT_CALL = 31,
     EVENT_OP_HASH = 32, /* digest of an operand of an earlier launch (cause_id, operand) */
     EVENT_KIND_COUNT
@@ -65,7 +65,7 @@ enum event_outcome {
     EVENT_PENDING = 0, /* begun, no end seen: where a dead process died */
     EVENT_DONE = 1,
     EVENT_FAILED = 2,  /* the device or its runtime said no */
-    EVENT_REFUSED = 3, /* a check of ours said no; the device was not asked */
+    EVENT_REFUSED = 3, /* a check of greta refused it; the device was not called */
     EVENT_OUTCOME_COUNT
 };
 
@@ -127,8 +127,8 @@ enum event_error_domain event_error_domain_of(const char *device_kind);
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-/* EVENT_MAYBE, set together with EVENT_UPDATE: a foreign kernel was given the pointer; what it does
- * with it, and how far from it, is not known. */
+/* EVENT_MAYBE, set together with EVENT_UPDATE: a foreign kernel received the pointer. Whether it
+ * reads or writes there, and how many bytes, is not known. */
 enum event_access_mode { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_UPDATE = 3, EVENT_MAYBE = 4 };
 
 /* Set in a mode together with EVENT_UPDATE: rows that indices choose are written, nothing is read,
@@ -146,7 +146,7 @@ enum event_address {
     EVENT_ADDRESS_COUNT
 };
 
-/* What else there is to a call; bits of struct event's flags. Those from EVENT_SYNCHRONOUS to
+/* Further properties of a call; bits of struct event's flags. Those from EVENT_SYNCHRONOUS to
  * EVENT_CACHED_MEMORY, and from EVENT_STAGED to EVENT_MAY_TELL, are of foreign programs only. */
 enum event_flag {
     EVENT_FOREIGN = 1,       /* seen by interposition: nothing was checked before the call, and what
@@ -169,11 +169,11 @@ enum event_flag {
                                    and not for the copy itself */
     EVENT_MAY_WAIT = 16384,     /* of a copy, fill or free: whether the host waits is documented
                                    nowhere */
-    EVENT_MAY_TELL = 32768,     /* of work: it may write memory where the host can see that all work
-                                   before it is done; of a rewritten source: the host may have
-                                   seen that its copy was done */
-    EVENT_SWEPT = 65536,        /* of a canary: the work ran alone, and all canaries of the device
-                                   were checked after the work before it */
+    EVENT_MAY_TELL =
+        32768, /* of work: it may write memory from which the host learns that earlier work is done;
+                  of a rewritten source: the host may have learned that its copy was done */
+    EVENT_SWEPT = 65536, /* of a canary: the work ran alone, and all canaries of the device
+                            were checked after the work before it */
 };
 
 #endif

@@ -98,20 +98,21 @@ struct flight_module {
 uint32_t flight_add_stack(struct flight *flight, const uint64_t *frames, size_t count);
 uint32_t flight_add_name(struct flight *flight, const char *text);
 void flight_add_module(struct flight *flight, const struct flight_module *module);
-/* Time spent in observing so many calls. */
+/* Adds the time spent observing that many calls. */
 void flight_add_cost(struct flight *flight, uint64_t ns, uint64_t count);
 
 /* ---- Keeping -------------------------------------------------------------------------------- */
 
 /* What a packed recording's name ends in. */
 #define FLIGHT_PACKED_SUFFIX ".zst"
-/* Events that are kept of a recording in which nothing was found: a few iterations to look at. */
+/* How many events are kept of a recording in which nothing was found: a few iterations to look at.
+ */
 #define FLIGHT_CLEAN_EVENTS 8192u
 
 /* Writes the recording to packed_path as a zstd frame, which flight_open reads like the original.
- * keep_events: only so many of the newest events, where the recording ended in order and everything
- * before them was analysed; 0: all. Replaces packed_path, leaves path. STATUS_LIMIT for a recording
- * that is too large to be read back. */
+ * keep_events: keeps only that many of the newest events if the recording ended in order and all
+ * earlier ones were analysed; 0: keeps all. Replaces packed_path, leaves path. STATUS_LIMIT for a
+ * recording that is too large to be read back. */
 MUST_CHECK enum status flight_pack(const char *path, const char *packed_path, uint64_t keep_events,
                                    struct error *err);
 
@@ -131,7 +132,7 @@ struct flight_info {
     uint64_t first_id, last_id; /* of the ring; 0 and 0 if it is empty */
     uint64_t analysed_id;       /* of the last checkpoint */
     uint64_t lost_count;        /* overwritten before they were analysed */
-    uint64_t dropped_count;     /* met in one record, or did not fit a table */
+    uint64_t dropped_count;     /* dropped because two met in one record, or did not fit a table */
     uint64_t left_out_count;    /* analysed, and not kept when the recording was packed */
     uint64_t damaged_count;     /* torn by the end of the process, or damaged since */
     bool foreign;               /* has tables of stacks, names and modules */

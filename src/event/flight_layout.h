@@ -122,7 +122,8 @@ struct flight_header flight_header_of(const struct flight_layout *layout);
 struct flight {
     uint8_t *data; /* the mapping */
     uint64_t size;
-    uint32_t record_count, allocation_count, graph_record_count; /* not the file's: see attach */
+    uint32_t record_count, allocation_count,
+        graph_record_count; /* of this process, not the file's: see flight_attach */
     uint32_t device_count;
     uint64_t last_id; /* of all devices that take their ids here */
     bool call_tables, attached;
@@ -156,7 +157,7 @@ MUST_CHECK enum status flight_convert_old(const void *bytes, uint64_t size, cons
 MUST_CHECK enum status flight_check_number(const char *name, const char *field, uint64_t offset,
                                            uint64_t expected, uint64_t found, struct error *err);
 
-/* Takes the map, or the bytes (free): they are released with the reader, and where it fails. */
+/* Takes the map or the bytes; they are released with the reader, and also on failure. */
 MUST_CHECK enum status flight_open_mapped(struct mapfile *map, const char *name,
                                           struct flight_reader **ret_reader, struct error *err);
 MUST_CHECK enum status flight_open_owned(uint8_t *bytes, uint64_t size, const char *name,

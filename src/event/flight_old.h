@@ -32,10 +32,11 @@ struct flight_old_file {
     enum event_error_domain runtime; /* whose codes version 3 calls "the runtime's" */
 };
 
-/* The domain of the device that an event of its opening names; EVENT_ERROR_NONE if it has none. */
+/* The error domain of the device that an EVENT_DEVICE_OPEN names; EVENT_ERROR_NONE if it has none.
+ */
 enum event_error_domain flight_old_domain(const struct old_event *old);
 
-/* The event with each number in the field that it has now. */
+/* The event converted to the current struct. */
 struct event flight_old_event(const struct flight_old_file *file, const struct old_event *old);
 
 #endif

@@ -161,7 +161,7 @@ struct gguf_writer;
 MUST_CHECK enum status gguf_writer_create(struct gguf_writer **ret_writer, struct error *err);
 void gguf_writer_destroy(struct gguf_writer *writer); /* NULL is fine */
 
-/* A key that exists is replaced, in its place. Running out of memory is reported by
+/* An existing key is replaced where it stands. Running out of memory is reported by
  * gguf_writer_begin_data. */
 void gguf_writer_put_u32(struct gguf_writer *writer, const char *key, uint32_t value);
 void gguf_writer_put_f32(struct gguf_writer *writer, const char *key, float value);

@@ -67,14 +67,14 @@ enum inject_fault {
 const char *inject_fault_name(enum inject_fault fault); /* "bad-index": a stable slug */
 const char *inject_fault_summary(enum inject_fault fault);
 
-/* Which call it is. -1 and "" mean any; the first that fits is the one. */
+/* Which call carries the fault. -1 and "" mean any; it is the first call that fits. */
 struct inject_spec {
     enum inject_fault fault;
     int32_t layer, step;
-    int32_t run;                  /* iteration of the workload (device_run_begin) */
-    uint32_t limit_ms;            /* of a lost wakeup: it comes after so long; 0: never */
-    char op[EVENT_OP_BYTES];      /* contract's name, or "copy-out" and so on */
-    char operand[EVENT_OP_BYTES]; /* by name in the contract; "": one the fault makes sense for */
+    int32_t run;                     /* iteration of the workload (device_run_begin) */
+    uint32_t limit_ms;               /* lost wakeup: it comes after this time; 0: never */
+    char op[EVENT_OP_BYTES];         /* contract's name, or "copy-out" and so on */
+    char operand[EVENT_OP_BYTES];    /* its name in the contract; "": any that suits the fault */
     char tensor[EVENT_TENSOR_BYTES]; /* label of the scope; of a double free: name of the buffer */
 };
 
@@ -97,8 +97,8 @@ struct inject_stage {
     bool no_runs;        /* iterations have no numbers here: a spec cannot name one */
 };
 
-/* STATUS_USAGE, with what there is, where the spec names an op, operand, layer, step, run or tensor
- * that is not there, or puts together what no call has: its fault would never be planted. */
+/* STATUS_USAGE, listing what exists, if the spec names an op, operand, layer, step, run or tensor
+ * that does not exist, or a combination that no call has: its fault would never be planted. */
 MUST_CHECK enum status inject_check(const struct inject_spec *spec,
                                     const struct inject_stage *stage, struct error *err);
 
@@ -116,15 +116,16 @@ struct inject_place {
 struct inject_record {
     bool planted;
     struct inject_place place;
-    /* The call that suffers, where that is another one: the first after a wait that was left out,
-     * the next of the stream whose launch went elsewhere, the recorded launch of a stale graph.
+    /* The call that is affected, if it is another one: the first after a wait that was left out,
+     * the next one of the stream whose launch went elsewhere, the recorded launch of a stale graph.
      * op "" where there is none (yet). */
     struct inject_place victim;
 };
 
 struct inject;
 
-/* From now on; before any buffer is made. Ends with the device. The device must have no work. */
+/* Plants the fault from now on. Call it before any buffer is created and while the device has no
+ * work. Ends with the device. */
 MUST_CHECK enum status inject_install(struct device *device, const struct inject_spec *spec,
                                       struct inject **ret_inject, struct error *err);
 /* Borrowed until the device is closed; settled when no call is under way. */

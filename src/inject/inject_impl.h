@@ -21,7 +21,7 @@ struct inject_row {
 
 const struct inject_row *inject_row(enum inject_fault fault);
 
-/* Memory the device has, so that a fault can free it without its owner's knowledge. */
+/* The device's memory, listed so that a fault can free it without its owner's knowledge. */
 struct inject_memory {
     struct device_memory memory;
     bool gone; /* freed by the fault; the owner does not know */
@@ -48,13 +48,13 @@ struct inject {
 
     /* The call that carries the fault, from before it until after it. */
     bool under_way;
-    pthread_t thread; /* that makes it */
-    bool acting;      /* what comes now is our own doing */
+    pthread_t thread; /* the thread that makes the call */
+    bool acting;      /* the calls that arrive now are the planter's own */
 
     /* What the caller has. */
     char (*names)[EVENT_TENSOR_BYTES]; /* by buffer index */
     struct device_ticket ticket;       /* to be released too early, or twice */
-    uint32_t victim_stream;            /* whose next call suffers; 0: of none */
+    uint32_t victim_stream;            /* the stream whose next call is affected; 0: none */
     bool capturing;                    /* a graph is recorded */
     struct device_buffer graph_buffer; /* to be replaced; index 0: none yet */
     struct device_stream other;        /* our own */
@@ -84,11 +84,11 @@ struct inject {
     pthread_cond_t released;
 };
 
-/* Can this kind of call carry the fault at all? Which one does is the spec's. */
+/* True if this kind of call can carry the fault. The spec decides which one does. */
 bool inject_carries(enum inject_fault fault, enum event_kind kind);
-/* Can the fault be in this operand: it is the one that the spec or the fault names, or suits? */
+/* True if the fault can be in this operand: the spec or the fault names it, or it suits. */
 bool inject_operand_fits(const struct inject_spec *spec, const struct device_operand_rule *rule);
-/* With the lock held: does the spec mean this call? */
+/* With the lock held: true if the spec matches this call. */
 bool inject_fits(const struct inject *inject, const char *op, const struct event_scope *scope);
 /* With the lock held: notes it as planted here. operand -1: none; contract NULL: no launch. */
 void inject_note(struct inject *inject, const char *op, const struct event_scope *scope,
@@ -120,8 +120,8 @@ void inject_act_watch(struct inject *inject, struct device_stream stream);
 void inject_act_rewrite_slot(struct inject *inject, const struct device_tampered *call);
 void inject_act_overlap(struct inject *inject, const struct device_tampered *call);
 
-/* machine.c: with the lock held. What is to be given to the device instead of a command; 0: not
- * spoilt, give it as it is. */
+/* machine.c, with the lock held: the commands to submit instead of a command; count 0: submit it
+ * unchanged. */
 #define INJECT_SPOILT_LIMIT 2
 struct inject_spoilt {
     bool hit;
@@ -136,7 +136,7 @@ enum status inject_spoil(struct inject *inject, void *stream, const struct devic
 void inject_memory_note(struct inject *inject, const struct device_memory *memory);
 /* The fault freed it. */
 bool inject_memory_is_gone(struct inject *inject, const struct device_memory *memory);
-/* The owner gives it back; true if the fault freed it before. */
+/* Called when the owner frees it; true if the fault has freed it already. */
 bool inject_memory_forget(struct inject *inject, const struct device_memory *memory);
 /* Frees it when the stream is idle. The owner does not know. */
 enum status inject_memory_vanish(struct inject *inject, void *stream, struct inject_memory *memory,
@@ -152,14 +152,14 @@ void inject_free(struct inject *inject);
 
 /* hold.c: with the lock held. */
 
-/* Takes a method call that is to be kept back; false: go on. */
+/* Keeps a method call back; false: it is not to be kept back, go on. */
 bool inject_hold_command(struct inject *inject, void *stream, const struct device_command *command);
 bool inject_hold_mark(struct inject *inject, enum inject_held_kind kind, void *stream, void *mark);
 bool inject_hold_has(const struct inject *inject, const void *stream);
 /* Gives everything that was kept back, in order. */
 void inject_hold_flush(struct inject *inject);
-/* Before the host waits for a stream or a mark (the other is NULL): gives what is kept back, or
- * hangs where a wakeup was lost. */
+/* Before the host waits for a stream or a mark (the other is NULL): submits what is kept back, or
+ * hangs if a wakeup was lost. */
 void inject_hold_wait(struct inject *inject, void *stream, void *mark);
 /* A mark that cannot be passed yet: its record is kept back, or lost. */
 bool inject_hold_pending(const struct inject *inject, const void *mark);

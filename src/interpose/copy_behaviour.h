@@ -7,7 +7,7 @@
 enum copy_behaviour { COPY_WAITS, COPY_STAGED, COPY_RETURNS, COPY_OPEN, COPY_BEHAVIOUR_COUNT };
 const char *copy_behaviour_name(enum copy_behaviour behaviour); /* "waits": a stable slug */
 
-/* By the name of the call: with "Async" in it, or without. */
+/* Whether the call's name contains "Async". */
 enum copy_form { COPY_SYNC, COPY_ASYNC, COPY_FORM_COUNT };
 
 enum copy_memory {

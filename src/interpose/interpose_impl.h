@@ -21,7 +21,8 @@ struct block {
     uint32_t index;                /* as events name it */
     uint64_t context;              /* its owner; 0: not known */
     uint8_t memory;                /* enum interpose_memory */
-    bool parted; /* a kernel was given a pointer into its middle: pointers stand for parts of it */
+    bool parted; /* a kernel received a pointer into its middle, so pointers may stand for parts of
+                    the block */
 };
 
 /* By ascending address, without overlaps. */
@@ -74,7 +75,7 @@ struct tracked_graph {
     uint64_t handle; /* of a graph or an executable one */
     uint64_t id;     /* event of its graph-begin */
     bool executable, changed;
-    bool tells; /* has order that cannot be seen */
+    bool tells; /* has order that cannot be seen, such as a host function */
     uint16_t replays;
 };
 
@@ -93,9 +94,9 @@ struct pending_copy {
     uint64_t queued; /* the stream's count, this copy included */
     bool registered; /* the program's memory, not the runtime's */
     bool writes;     /* the device writes there, so the contents change without the host */
-    bool shared;     /* another stream waits for it: a wait for that stream may wait for this copy
-                      */
-    bool told;       /* the host may know, in a way that is not seen, that it is done */
+    bool shared; /* another stream waits for its stream, so a wait for that one may cover this copy
+                  */
+    bool told;   /* the host may have learned in an unseen way that the copy is done */
 };
 
 /* ---- Names ---------------------------------------------------------------------------------- */
@@ -177,13 +178,13 @@ const struct block *translate_access(struct interpose *interpose, struct interpo
 void stream_settle(struct interpose *interpose, const struct interpose_call *call);
 /* Adds work to a stream, with the waits that follow from default streams. */
 void stream_queue(struct interpose *interpose, struct tracked_stream *stream);
-/* A copy reads pinned memory in the block. Its contents are remembered, unless the device may
+/* A copy reads pinned memory of the block: remembers samples of its contents, unless the device may
  * change them. */
 void pending_add(struct interpose *interpose, const struct interpose_call *call,
                  const struct block *block, uint64_t address, uint64_t bytes,
                  const struct tracked_stream *stream);
-/* Queued work of the stream may write host memory there: sources in it are compared for the last
- * time. */
+/* Queued work of the stream may write host memory there: copies whose source is there are compared
+ * for the last time. */
 void pending_write(struct interpose *interpose, uint64_t address, uint64_t bytes,
                    const struct tracked_stream *stream);
 #define PENDING_EVERYWHERE UINT64_MAX /* bytes from address 0: the place is not known */

@@ -1,5 +1,5 @@
-/* keys.h - numbers of one file's metadata, checked against a range. What is wrong with one is a
- * problem in the report; reading goes on with a value in range. */
+/* keys.h - numbers of a file's metadata, checked against a range. A bad number becomes a problem in
+ * the report, and reading continues with a value in range. */
 #ifndef GRETA_MODEL_KEYS_H
 #define GRETA_MODEL_KEYS_H
 

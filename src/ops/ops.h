@@ -5,8 +5,8 @@
  * token depends on that token alone, never on its neighbours in the batch, and in a fixed order; so
  * on the host results have the same bits whatever the chunking, batch or number of threads. On a
  * GPU the same calls give the same bits, and another batch may give others, within the same
- * tolerance: one token, a few and many go through kernels of their own, each with its own order of
- * sums (ops/gpu/plan_large_batch.c).
+ * tolerance: one token, a small batch and a large batch use different kernels, each with its own
+ * order of sums (ops/gpu/plan_large_batch.c).
  *
  * Each op has a contract row (contract.c): operands with access, types and shapes, parameters,
  * footprint. A launch that breaks it is refused by the device with the numbers. Indices that live
@@ -212,8 +212,8 @@ MUST_CHECK enum status ops_kv_append(const struct ops_target *target, const stru
 struct ops_attention_settings {
     uint32_t head_dim;
     float scale; /* of q.k before the softmax */
-    /* Most neighbours in the batch are of one sequence; only the speed depends on it, and on a GPU
-     * the order of sums. */
+    /* Most neighbouring tokens of the batch belong to one sequence. This changes only the speed
+     * and, on a GPU, the order of sums. */
     bool together;
 };
 
@@ -244,7 +244,8 @@ MUST_CHECK enum status ops_top_k(const struct ops_target *target, const struct d
 
 /* ---- Once more on another device (again.c) --------------------------------------------------- */
 
-/* False for ops that mean nothing there: they pack or repack for their own device. */
+/* False for ops whose result is meaningless on another device: they pack or repack for their own.
+ */
 bool ops_can_run_again(enum ops_op op);
 /* For an op that gives packed rows: the operand with the same rows in F32, and the packed one. */
 bool ops_packing_operands(enum ops_op op, uint8_t *ret_plain, uint8_t *ret_packed);

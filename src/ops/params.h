@@ -44,8 +44,8 @@ struct params_rope {
     uint32_t adjacent;
 };
 
-/* Neighbours of one sequence that look at the same keys and values, read and decoded once for all;
- * part of no result. */
+/* Neighbouring tokens of one sequence that share reading and decoding keys and values; does not
+ * affect results. */
 #define ATTENTION_TILE_TOKENS 8u
 
 struct params_attention {
@@ -61,8 +61,8 @@ static inline uint64_t attention_tile_tokens(const struct params_attention *para
     return params->together ? ATTENTION_TILE_TOKENS : 1;
 }
 
-/* Rows of work a tile takes where an op works token by token or element by element; part of no
- * result. */
+/* Rows of work a tile takes where an op works token by token or element by element; does not
+ * affect results. */
 #define TILE_TOKENS 4u
 #define TILE_POSITIONS 64u
 /* Where rows are cut: whole groups of every packing. */

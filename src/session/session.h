@@ -37,15 +37,16 @@ struct session;
 
 struct session_options {
     uint32_t prompt_chunk; /* most prompt tokens of a batch; 0: as many as the engine takes */
-    /* Wait for a chunk of a prompt before the next one is queued: then SESSION_PROMPT tells what
-     * was read, otherwise what was queued, and whoever stops stepping waits for one chunk at most.
+    /* Waits for each chunk of a prompt before the next one is queued. Then SESSION_PROMPT reports
+     * what was run, otherwise what was queued, and a caller that stops stepping waits for at most
+     * one chunk.
      */
     bool wait_for_chunks;
     /* Chunks of prompts share batches with decoding sequences and with each other. Otherwise one
-     * prompt is read at a time, and nothing is decoded meanwhile. */
+     * prompt is prefilled at a time, and nothing is decoded meanwhile. */
     bool mix_prompts;
-    /* A prompt is not read again up to where it equals the prompt of a sequence, if that is at
-     * least this many tokens. 0: only where the whole prompts are equal. */
+    /* If at least this many tokens at the beginning of a prompt equal those of a sequence's prompt,
+     * they are copied instead of run. 0: only if the whole prompts are equal. */
     uint32_t share_from;
 };
 
@@ -79,8 +80,8 @@ struct session_request {
     bool allow_bad;             /* go on where logits are NaN or infinite */
     session_logits_sink logits; /* gets the logits of every token that is written; may be NULL */
     void *logits_context;
-    /* With a sink: it also gets the logits after this many tokens at the end of the prompt, which
-     * is then read as a whole, shared with nothing. 0: none of the prompt. */
+    /* With a sink: it also gets the logits that follow each of the last this-many tokens of the
+     * prompt, which is then run as a whole, without sharing. 0: none of the prompt. */
     uint32_t prompt_logits;
 };
 

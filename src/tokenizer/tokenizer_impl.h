@@ -158,7 +158,7 @@ struct tokenizer_symbol {
     uint32_t id;             /* of its text, or TOKENIZER_NO_ID */
 };
 
-/* Whether two neighbours can become one: fills priority (lowest first) and id. */
+/* True if two neighbours can be merged; fills priority (lowest first) and id. */
 typedef bool (*tokenizer_can_merge)(const struct tokenizer *tokenizer, const char *text,
                                     const struct tokenizer_symbol *left,
                                     const struct tokenizer_symbol *right,

@@ -47,7 +47,7 @@ print(sorted(seen - listed), file=sys.stderr)
 sys.exit(not seen or bool(seen - listed))
 END
 [ "$(find artifacts -mindepth 2 -maxdepth 2 | wc -l)" -eq "$before" ] || fail "expected no folder"
-# What may exist, and no call fitted: its row decides nothing, whatever else was looked at.
+# What may exist, and no call matched: its row decides nothing, whatever else was looked at.
 expect_exit 4 "${audit[@]}" --matrix B:audit:20 --inject rope-position@layer=2,tensor=logits
 expect_stdout "PLANTED FAULT: rope-position@layer=2,tensor=logits"
 expect_stdout "never fired"

@@ -108,13 +108,13 @@ $(check 1)
 # copy's, whether it is there when the copy is asked for or only after the wait.
 expect_exit 1 env GRETA_D2H_DEBUG=1 "${run[@]}" --d2h-mode sync \
     --inject wild-pointer@op=matmul_group,tensor=logits,step=1
-grep -qxE '\[D2H SAFE\] (Stream sync failed before logits: an illegal memory access was encountered|Not copied: logits: refused by greta: the device was lost before \(event [0-9]+\), the runtime was not asked)' "$captured/err" ||
+grep -qxE '\[D2H SAFE\] (Stream sync failed before logits: an illegal memory access was encountered|Not copied: logits: refused by greta: the device was lost before \(event [0-9]+\), the runtime was not called)' "$captured/err" ||
     fail "expected the wait to have failed"
 
 # ---- Whose code it is ----------------------------------------------------------------------------
 # A code of the runtime only where it gave one; what greta refuses itself says so.
 lines() { env GCORE_D2H_AUDIT=1 GRETA_TRACE_MEMCPY=1 GRETA_D2H_DEBUG=1 "$@"; }
-refused='refused by greta: view-end: expected 4096, found 8193; the runtime was not asked'
+refused='refused by greta: view-end: expected 4096, found 8193; the runtime was not called'
 expect_refusal() # KEY
 {
     expect_stderr "  $1=$refused"
@@ -170,7 +170,7 @@ grep -qE '^  root cause: bad-pointer: .*rope.*layer 2, step 1' "$captured/err" |
 # No place to record in: refused before the run.
 expect_exit 3 "${run[@]}" --audit log --flight no/such/folder/x.flight
 expect_no_stdout
-expect_one_line_error "the run was asked to be recorded and cannot be: no/such/folder/x.flight"
+expect_one_line_error "cannot record the run as requested: no/such/folder/x.flight"
 last="a limit on file size, as a full disk is"
 (ulimit -f 64 && trap '' XFSZ && "${run[@]}" --audit log --flight full.flight) >"$captured/out" 2>"$captured/err"
 [ $? -eq 3 ] || fail "expected exit status 3"

@@ -48,7 +48,7 @@ done
 # What the terminal would obey is shown escaped, in whichever option it comes.
 for option in "infer -p x --inject" "audit --inject" "audit --matrix" "audit --self-test --faults" "infer" "audit --compare"; do
     # shellcheck disable=SC2086 # words on purpose
-    expect_exit 2 "$GRETA" $option $'--\e[31mx\u202e'
+    expect_exit 2 "$GRETA" $option $'--\e[31mx\xe2\x80\xae'
     expect_one_line_error '--\x1B[31mx\xE2\x80\xAE'
 done
 expect_exit 2 "$GRETA" $'\e[31mx'

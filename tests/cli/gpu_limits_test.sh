@@ -54,7 +54,7 @@ expect_nothing_left
 for recorded in "" "--audit guard --flight trapped.flight"; do
     expect_exit 1 "${run[@]}" --allow-nan --inject bad-index@op=gather_rows $recorded
     expect_stderr "STATUS=FAILED"
-    expect_stderr "the text is not to be trusted"
+    expect_stderr "do not trust the text"
     expect_nothing_left
 done
 

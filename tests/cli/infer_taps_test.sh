@@ -102,7 +102,7 @@ mkdir hollow && : >hollow/index.json
 expect_exit 3 "$GRETA" diff-taps one hollow
 expect_one_line_error "hollow/index.json: line 1: expected JSON"
 expect_exit 0 "${run[@]}" --tap wo@step=1000 --tap-out late
-expect_stderr "warning: taps: no layer and step of this run was asked for; none was written"
+expect_stderr "warning: taps: none of the requested layers and steps occurred in this run; nothing was written"
 printf 'x' >>plain/step0.layer0.wo.npy
 expect_exit 3 "$GRETA" diff-taps changed plain
 expect_one_line_error "step0.layer0.wo.npy"

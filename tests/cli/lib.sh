@@ -1,6 +1,7 @@
 # lib.sh - what the command tests share. A test sources it, runs the real program ($GRETA) in a
 # folder of its own, and ends with `finish`. Every failing check is printed; the last exit says so.
 set -u
+export LC_ALL=C # what a test sees does not depend on the machine's language
 : "${GRETA:?path of the greta binary}"
 script=$(basename "$0")
 captured=$(mktemp -d "${TMPDIR:-/tmp}/greta-cli-XXXXXX")

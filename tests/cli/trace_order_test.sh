@@ -69,6 +69,6 @@ possible unregistered "possible use-after-free: cuMemcpyDtoHAsync" "freed by cuM
 # Memory that is kept is none; what grows may be one, and calls cannot prove more.
 clean weights
 possible leak "possible leak: cuMemAlloc" "10 allocations of this call, 10000 bytes" \
-    "memory that is kept on purpose may look the same"
+    "memory kept on purpose looks the same"
 possible graph-taken-again "possible stale-graph: cuMemcpyDtoHAsync" "memory was allocated at that address since"
 finish

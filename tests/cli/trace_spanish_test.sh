@@ -53,7 +53,7 @@ rm -r kept
 # Where nothing could be seen, and why.
 spanish 0 -- true
 spanish 4 --error-exitcode 99 -- true
-expect_stderr "código de salida 4: se pidió un veredicto y no se miró nada"
+expect_stderr "código de salida 4: se pidió una comprobación y no se pudo comprobar nada"
 spanish 98 "${cupti[@]}" --inconclusive-exitcode 98 -- "$program" unordered-kernel
 spanish 0 --cupti /nonexistent/libcupti.so -- "$program" nothing
 expect_stderr "no se puede cargar como CUPTI"

@@ -137,14 +137,14 @@ expect_json "j['program']['exit_code'] == 7 and j['program']['reasons'] == []"
 # A gate that has looked at nothing does not pass, unless an option says which status to return.
 expect_exit 4 trace --error-exitcode 99 -- "$program" no-gpu
 expect_stderr "no GPU call was seen"
-expect_stderr "exit status 4: a verdict was requested and nothing was checked"
+expect_stderr "exit status 4: a gate was requested, but nothing could be checked"
 expect_exit 4 "$GRETA" trace --error-exitcode 99 -- true
 expect_exit 98 trace --error-exitcode 99 --inconclusive-exitcode 98 -- "$program" no-gpu
 expect_exit 98 trace --inconclusive-exitcode 98 -- "$program" no-gpu
 expect_exit 0 trace --error-exitcode 99 --inconclusive-exitcode 0 -- "$program" no-gpu
 expect_exit 0 trace -- "$program" no-gpu # no gate was asked for
 expect_exit 98 trace --error-exitcode 99 --inconclusive-exitcode 98 -- "$program" unordered-kernel
-expect_stderr "exit status 98: a verdict was requested and it is inconclusive"
+expect_stderr "exit status 98: a gate was requested, and the verdict is inconclusive"
 expect_exit 0 trace --error-exitcode 99 --inconclusive-exitcode 98 -- "$program" nothing
 expect_exit 99 trace --error-exitcode 99 --inconclusive-exitcode 98 -- "$program" past-end
 expect_exit 7 trace --inconclusive-exitcode 98 -- "$program" no-gpu 7 # its own failure comes first

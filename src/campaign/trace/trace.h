@@ -13,7 +13,7 @@
 /* ---- Figures -------------------------------------------------------------------------------- */
 
 enum trace_direction { TRACE_TO_DEVICE, TRACE_TO_HOST, TRACE_WITHIN, TRACE_FILL, TRACE_DIRECTIONS };
-/* Up to 4 KiB, 64 KiB, 1 MiB, 16 MiB, more. */
+/* Size classes: up to 4 KiB, 64 KiB, 1 MiB, 16 MiB, and larger. */
 #define TRACE_SIZE_CLASSES 5
 
 struct trace_transfers {
@@ -93,7 +93,7 @@ void trace_stop_following(struct trace *trace);
 /* Compresses the recordings of processes that have ended, for a trace whose folder is kept. */
 void trace_pack_recordings(struct trace *trace);
 void trace_process_release(struct trace_process *process);
-/* Whether the stack belongs to a caching allocator or a library that keeps its memory. */
+/* True if the stack belongs to a caching allocator or to a library that keeps its memory. */
 bool trace_is_cached(void *process, uint32_t stack_index);
 /* The callers, innermost first, without the runtime's own functions; returns how many. */
 size_t trace_stack(struct trace *trace, const struct trace_process *process, uint32_t stack_index,
@@ -101,7 +101,7 @@ size_t trace_stack(struct trace *trace, const struct trace_process *process, uin
 /* A kernel's full name as it was written; false: not known. */
 bool trace_kernel(const struct trace_process *process, uint32_t name_index, char *ret_name,
                   size_t name_bytes);
-/* trace_self_test.c: plants calls through the door and looks whether they are found. */
+/* trace_self_test.c: plants faulty calls through interpose.h and checks that they are found. */
 void trace_self_test(const char *folder, enum self_test_state ret[HYPOTHESIS_COUNT]);
 
 /* Recordings that say something, in the order of the report's rows. */

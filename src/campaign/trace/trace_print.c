@@ -240,6 +240,9 @@ void trace_print(struct trace *trace, const struct trace_listed *listed, enum au
         add_caches(trace, text);
         add_overhead(trace, text);
     }
-    if (trace->keep)
-        text_addf(text, "  %s/report.html\n", trace->folder);
+    if (trace->keep) {
+        text_add(text, "  ");
+        text_add_printable(text, text_view_of(trace->folder), SIZE_MAX);
+        text_add(text, "/report.html\n");
+    }
 }

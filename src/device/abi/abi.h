@@ -13,7 +13,7 @@
 #define GPU_ARGS_BYTES 44
 #define GPU_ARGS_ALIGNMENT 4
 
-/* What a kernel sees of an operand; address 0: absent. */
+/* An operand as a kernel sees it; address 0: absent. */
 struct gpu_operand {
     uint64_t address;
     uint64_t row_stride_bytes;
@@ -28,15 +28,15 @@ struct gpu_operand {
 struct gpu_call {
     uint64_t crumbs; /* struct crumb_stream */
     uint64_t entered;
-    uint64_t finished;         /* what the stream ran before */
+    uint64_t finished;         /* the launch that the stream ran before this one */
     uint64_t node;             /* in a graph: which command of it, from 1 */
     uint64_t page;             /* struct crumb_page, for traps */
     uint64_t trap_counter;     /* u64 in device memory: traps claimed so far */
     uint64_t trap_id;          /* the launch that traps name */
-    uint64_t more_trap_ids[2]; /* where launches are joined: of the second and third */
+    uint64_t more_trap_ids[2]; /* joined launches: the ids of the second and third */
     uint64_t workspace;        /* GPU_WORKSPACE_BYTES of the stream */
-    /* Not 0: what the kernel reads early (early_operands of its step) may be written by a kernel
-     * before it, which it waits for first. */
+    /* Not 0: an earlier kernel may write what this one reads early (early_operands of its step), so
+     * it waits before it reads. */
     uint32_t wait_first;
     /* What the plan passes to this kernel: a struct of ops/gpu/kernel_args.h. */
     _Alignas(GPU_ARGS_ALIGNMENT) uint8_t args[GPU_ARGS_BYTES];
@@ -44,8 +44,8 @@ struct gpu_call {
     struct gpu_operand operands[GPU_OPERAND_LIMIT];
 };
 
-/* Scratch of a stream's kernels. The first GPU_COUNTER_BYTES are zero between kernels: whoever
- * counts there leaves them so. */
+/* Scratch of a stream's kernels. The first GPU_COUNTER_BYTES are zero between kernels: a kernel
+ * that counts there resets them. */
 #define GPU_WORKSPACE_BYTES (UINT64_C(64) << 20)
 #define GPU_COUNTER_BYTES (UINT64_C(1) << 20)
 
@@ -72,7 +72,7 @@ static inline const struct gpu_region *gpu_call_regions(const struct gpu_call *c
     return (const void *)call->operands;
 }
 
-/* Parts of a region that blocks of their own look at, at most. */
+/* The most parts that a region is divided into; each is inspected by a block of its own. */
 #define GPU_INSPECT_PARTS 256u
 
 /* Parameters of `inspect`. The regions are in the call or, if there are more of them, in a table.
@@ -91,8 +91,8 @@ struct gpu_inspect_slot {
 };
 
 /* The digest of a transfer's bytes is the sum, modulo 2^64, of device_digest_word over its words of
- * 8 bytes (little endian, the last one filled up with zeros), whatever rows they lie in. A sum has
- * no order, so that a GPU can take it with one atomic add. */
+ * 8 bytes (little endian, the last one padded with zeros), across rows. The order of a sum does not
+ * matter, so a GPU can accumulate it with atomic adds. */
 static inline uint64_t device_digest_word(uint64_t word, uint64_t index)
 {
     uint64_t mixed = word + (index + 1) * UINT64_C(0x9E3779B97F4A7C15);
@@ -101,7 +101,8 @@ static inline uint64_t device_digest_word(uint64_t word, uint64_t index)
     return mixed ^ (mixed >> 31);
 }
 
-/* Where things stand in event/crumb.h, which kernels cannot include; abi.c holds them together. */
+/* Offsets of the structs of event/crumb.h, which kernels cannot include; abi.c asserts that they
+ * agree. */
 #define GPU_CRUMB_ENTERED 0
 #define GPU_CRUMB_FINISHED 8
 #define GPU_CRUMB_NODE 16

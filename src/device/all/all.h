@@ -1,5 +1,5 @@
-/* all.h - every kind of device this build knows: what is here, what is not and why, and opening one
- * by name. The one place that names backends. */
+/* all.h - every kind of device this build knows: which are available, why others are not, and
+ * opening one by name. The one place that names backends. */
 #ifndef GRETA_DEVICE_ALL_ALL_H
 #define GRETA_DEVICE_ALL_ALL_H
 
@@ -9,7 +9,7 @@
 #define ALL_DEVICE_LIMIT 32
 #define ALL_NAME_BYTES 32 /* of a device's name, "cuda:0" */
 
-/* A device that was found, or a backend that was tried in vain. */
+/* A device that was found, or a backend that is not available. */
 struct all_entry {
     char name[16]; /* as given to --device: "host", "cuda:0" */
     bool available;
@@ -27,8 +27,8 @@ size_t all_list(const struct device_gpu_image *image, struct all_entry *ret_entr
 MUST_CHECK enum status all_open(const char *name, const struct device_options *options,
                                 struct device **ret_device, struct error *err);
 
-/* The name of the device that "auto" opens here, "cuda:0" or "host"; any other name is copied. GPUs
- * are opened for it, so this is for records, not for every run. image: as for all_list. */
+/* The name of the device that "auto" opens here, "cuda:0" or "host"; any other name is copied. To
+ * find out, GPUs are opened, so use it for records, not for every run. image: as for all_list. */
 void all_resolve(const char *name, const struct device_gpu_image *image,
                  char ret_name[ALL_NAME_BYTES]);
 

@@ -42,7 +42,7 @@ struct gpu_runtime {
     bool (*is_fault)(int code);                      /* the device is unusable after it */
     bool (*is_no_memory)(int code);
     int (*enter)(void *self);
-    /* The first fault that the runtime was notified of; false: none. reason: a description. */
+    /* The first fault of which the runtime was notified; false: none. reason: a description. */
     bool (*fault_find)(void *self, uint64_t *ret_address, char *reason, size_t reason_bytes);
 
     int (*memory_create)(void *self, uint64_t bytes, uint64_t *ret_address);

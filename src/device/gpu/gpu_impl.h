@@ -26,7 +26,7 @@ struct gpu_stream {
     void *handle;
     uint64_t workspace;          /* 0: not made yet */
     uint64_t crumbs;             /* the stream's line of the crumb page, as the device sees it */
-    uint64_t last_id;            /* event of the command given last */
+    uint64_t last_id;            /* event id of the last command submitted */
     uint64_t given;              /* commands so far */
     struct gpu_history *history; /* GPU_HISTORY of them; owned */
     struct gpu_inspections *inspections; /* NULL: none so far */
@@ -44,7 +44,7 @@ struct gpu_graph_node {
     bool is_launch;
 };
 
-/* What the runtime made of the commands. */
+/* A graph of the runtime and the calls of its kernels. */
 struct gpu_recording {
     void *graph, *exec;
     /* The first kernel carries the replay's id: its call is set again for each replay. */
@@ -118,7 +118,7 @@ struct gpu_device {
     /* This layer's own kernels, from the first module that has them; NULL: none has. */
     void *inspect_function, *store_function;
     bool inspects;                /* atomic; anything was ever inspected */
-    bool clean_untold;            /* atomic; see gpu_inspect_tell */
+    bool clean_untold;            /* atomic; gpu_inspect_tell has clean sweeps to report */
     pthread_mutex_t inspect_lock; /* guards the rest; taken after any other lock of this layer */
     struct gpu_stream *inspecting[CRUMB_STREAM_LIMIT]; /* streams with inspections, or NULL */
     struct gpu_graph_inspections *graph_inspections;
@@ -210,7 +210,7 @@ enum status gpu_graph_replay(struct device *device, void *stream, void *graph, u
                              const struct event_scope *scope, struct error *err);
 void gpu_graph_destroy(struct device *device, void *graph);
 
-/* Remembers a command that was submitted. */
+/* Records a submitted command in the stream's history. */
 void gpu_stream_note(struct gpu_stream *stream, const struct gpu_history *given);
 void gpu_note_command(struct gpu_stream *stream, const struct device_command *command);
 
@@ -228,7 +228,7 @@ enum status gpu_make_workspace(struct gpu_device *gpu, struct gpu_stream *stream
                                struct error *err);
 /* The commands before a launch. */
 struct gpu_before {
-    bool known; /* they are all that may still be running when its kernels begin (in a graph) */
+    bool known; /* no other command can still be running when its kernels begin (in a graph) */
     const struct device_command *commands;
     size_t count;
 };
@@ -259,15 +259,15 @@ enum status gpu_inspect_submit(struct gpu_device *gpu, struct gpu_stream *stream
                                const struct device_command *command, struct error *err);
 /* Launches the gathered inspections. Needed before any other work of the stream, or a wait. */
 enum status gpu_inspect_flush(struct gpu_device *gpu, struct gpu_stream *stream, struct error *err);
-/* Reports the inspections that are done: after a wait, or when a mark was found passed. */
+/* Reports the inspections that are done. Called after a wait, or when a mark was found passed. */
 void gpu_inspect_collect(struct gpu_device *gpu);
-/* Reports the collected inspections of graphs that found nothing: after other work was submitted,
- * and whenever a stream is waited for. */
+/* Reports the sweeps of graphs that were collected and found nothing. Called after other work was
+ * submitted, and whenever a stream is waited for. */
 void gpu_inspect_tell(struct gpu_device *gpu);
 void gpu_inspect_stream_release(struct gpu_device *gpu, struct gpu_stream *stream);
 
-/* The same while a graph is captured; NULL (nothing to inspect, or no memory) is fine below. The
- * ints are codes of the runtime. */
+/* The same while a graph is captured. Returns NULL if there is nothing to inspect or no memory; the
+ * functions below accept NULL. The ints are codes of the runtime. */
 struct gpu_graph_inspections *gpu_inspect_graph_create(struct gpu_device *gpu,
                                                        const struct gpu_stream *stream,
                                                        const struct device_command *commands,
@@ -279,7 +279,7 @@ int gpu_inspect_graph_end(struct gpu_device *gpu, struct gpu_graph_inspections *
 /* True if each inspection follows the command it belongs to; else they are at the graph's end, or
  * there are none. */
 bool gpu_inspect_graph_is_exact(const struct gpu_graph_inspections *graph);
-/* A sweep found something: from now on it is worth knowing where. */
+/* True if a sweep found something: from now on every command is inspected. */
 bool gpu_inspect_graph_is_alarmed(const struct gpu_graph_inspections *graph);
 /* Before the graph is launched. */
 int gpu_inspect_graph_replay(struct gpu_device *gpu, struct gpu_graph_inspections *graph,
@@ -299,7 +299,7 @@ void gpu_modules_release(struct gpu_device *gpu);
 
 enum status gpu_completions_create(struct gpu_device *gpu, struct error *err);
 void gpu_completions_destroy(struct gpu_device *gpu); /* after the streams */
-/* Tells the observer once what the stream was given so far is done. */
+/* Reports completions once everything submitted to the stream so far is done. */
 void gpu_completions_add(struct gpu_device *gpu, struct gpu_stream *stream, uint64_t event_id);
 /* Returns when all that was added is reported. */
 void gpu_completions_drain(struct gpu_device *gpu);

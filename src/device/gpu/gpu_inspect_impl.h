@@ -58,7 +58,7 @@ int gpu_inspect_group_launch(struct gpu_device *gpu, const struct gpu_stream *st
                              const struct gpu_inspect_group *group, uint32_t first, uint32_t count);
 void gpu_inspect_group_clear(const struct gpu_inspect_group *group);
 bool gpu_inspect_group_is_done(const struct gpu_inspect_group *group);
-/* Tells what was found; true if something was that should not be there. */
+/* Reports the results; true if any of them is a defect. */
 bool gpu_inspect_group_report(struct gpu_device *gpu, const struct gpu_stream *stream,
                               const struct gpu_inspect_group *group, uint64_t event_id,
                               bool failed);

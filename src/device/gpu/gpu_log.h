@@ -1,5 +1,5 @@
-/* gpu_log.h - what the kernel's log says of a GPU's memory fault. It is the only one to know the
- * address on NVIDIA, and tells a copy engine's fault from a kernel's on both vendors.
+/* gpu_log.h - what the operating system's log says about a GPU's memory fault. On NVIDIA only the
+ * log has the address; for both vendors it tells a copy engine's fault from a kernel's.
  *
  * Lines are foreign text: any bytes may come. A line of NVIDIA's driver says all (Xid 31), amdgpu
  * says it in several. */
@@ -13,7 +13,7 @@
 enum gpu_log_access { GPU_LOG_UNKNOWN, GPU_LOG_READ, GPU_LOG_WRITE };
 
 struct gpu_log_fault {
-    bool known;         /* an address was read; the rest is as much as was said */
+    bool known;         /* an address was read; other fields are set as far as the log has them */
     uint64_t address;   /* of the page */
     int64_t process_id; /* in the kernel's own numbers; -1: not said */
     enum gpu_log_access access;
@@ -21,7 +21,7 @@ struct gpu_log_fault {
     bool is_copy;    /* of a copy engine, not of a kernel */
 };
 
-/* A fault being read; the last one that was. Zeroed to begin with. */
+/* The fault that is being read, and the last complete one. Zero it first. */
 struct gpu_log {
     struct gpu_log_fault fault;
     uint64_t fault_count; /* that have an address */
@@ -36,7 +36,7 @@ struct gpu_log_reader {
     int os_code;    /* why */
 };
 
-/* From now on: what was logged before is of no interest. path NULL: /dev/kmsg. */
+/* Reads only what is logged from now on. path NULL: /dev/kmsg. */
 void gpu_log_open(struct gpu_log_reader *reader, const char *path);
 void gpu_log_close(struct gpu_log_reader *reader);
 

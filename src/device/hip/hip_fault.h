@@ -1,5 +1,5 @@
-/* hip_fault.h - what AMD's own runtime below HIP says of a memory fault, as it happens: the page
- * and why. Asking for it also keeps that runtime from ending the process. */
+/* hip_fault.h - what AMD's runtime below HIP (libhsa) reports when a memory fault happens: the page
+ * and the reason. Registering for it also keeps that runtime from ending the process. */
 #ifndef GRETA_DEVICE_HIP_HIP_FAULT_H
 #define GRETA_DEVICE_HIP_HIP_FAULT_H
 

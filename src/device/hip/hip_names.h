@@ -1,4 +1,4 @@
-/* hip_names.h - CUDA's names for what HIP has under other names, so that device/gpu/runtime_calls.h
+/* hip_names.h - maps CUDA's names to HIP's, so that device/gpu/runtime_calls.h
  * serves both. Only hip_runtime.c includes it. */
 #ifndef GRETA_DEVICE_HIP_HIP_NAMES_H
 #define GRETA_DEVICE_HIP_HIP_NAMES_H

@@ -41,24 +41,25 @@ uint64_t host_memory_damage(struct device *device, const struct device_memory *m
 struct host_chunk;
 struct host_device;
 
-/* A buffer of the chunk is gone. */
+/* A buffer of the chunk was destroyed. */
 void host_import_release(struct host_device *host, struct host_chunk *chunk);
 
 /* ---- Tiles of a launch (host_job.c) --------------------------------------------------------- */
 
 #define HOST_THREAD_LIMIT DEVICE_THREAD_LIMIT /* of the pool */
-/* What two cores write is never in one line, nor in two that are fetched together. */
+/* Data that different cores write is never in the same cache line, nor in adjacent lines that are
+ * fetched together. */
 #define HOST_LINE_BYTES 128
 
-/* The tiles of a launch that are first of all one worker's. */
+/* The tiles of a launch that one worker takes first; others take from them when they run out. */
 struct host_share {
     _Alignas(HOST_LINE_BYTES) uint64_t taken; /* atomic: sequence << 32 | next tile */
 };
 
 /* One launch at a time per stream; lives as long as the stream. */
 struct host_job {
-    /* Written by the stream's thread. All but the first is set before that, and unchanged until all
-     * tiles are done. */
+    /* Written by the stream's thread: first all other fields, then `launch`. They do not change
+     * until all tiles are done. */
     _Alignas(HOST_LINE_BYTES) uint64_t launch; /* atomic: sequence << 32 | tile count */
     uint32_t done_target;                      /* what `done` is when this launch is done */
     uint32_t share_count;                      /* never changes */
@@ -76,9 +77,9 @@ void host_job_init(struct host_job *job, uint32_t share_count);
 uint64_t host_share_begin(uint32_t share_count, uint64_t tile_count, uint32_t share);
 /* Publishes job->command. */
 void host_job_begin(struct host_job *job);
-/* Does tiles until there is none left to claim. own: the worker's share. */
+/* Runs tiles until there are none left to claim. own: index of the worker's share. */
 void host_job_work(struct host_job *job, uint32_t own, void *scratch);
-/* The same from the stream's thread, until all are done. */
+/* The same for the stream's thread; returns when all tiles are done. */
 void host_job_finish(struct host_job *job, void *scratch);
 /* own: the caller's share, which is checked first. */
 bool host_job_has_tiles(const struct host_job *job, uint32_t own);
@@ -89,15 +90,15 @@ struct host_pool;
 
 enum status host_pool_create(uint32_t thread_count, struct host_pool **ret_pool, struct error *err);
 void host_pool_destroy(struct host_pool *pool); /* NULL is fine */
-/* The job of a stream takes part in the pool from now on, until removed. */
+/* From now on, until host_pool_remove, workers take tiles of the stream's job. */
 void host_pool_add(struct host_pool *pool, uint32_t stream_index, struct host_job *job);
 void host_pool_remove(struct host_pool *pool, uint32_t stream_index);
-/* job->command from its first tile on: workers may take tiles at once. */
+/* Begins job->command: workers may take its tiles at once. */
 void host_pool_begin(struct host_pool *pool, struct host_job *job);
-/* Threads that do tiles of a launch, the stream's with them: as many shares a job has. */
+/* Threads that run tiles of a launch, including the stream's own; a job has one share for each. */
 uint32_t host_pool_workers(const struct host_pool *pool);
-/* A launch that will come after those that are before it, of a kernel with `reads`: waiting workers
- * fetch what they will read first. */
+/* Announces a later launch of a kernel that has `reads`: idle workers prefetch what they will read
+ * first. */
 void host_pool_announce(struct host_pool *pool, const struct device_command *command);
 
 /* ---- Streams and marks (host_stream.c) ------------------------------------------------------ */

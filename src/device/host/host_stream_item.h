@@ -1,5 +1,6 @@
-/* host_stream_item.h - a stream, what stands in its queue, and the marks and graphs that are named
- * there. Both are counted, so that destroying one does not pull it from under queued work. */
+/* host_stream_item.h - a stream, the items of its queue, and the marks and graphs that they name.
+ * Marks and graphs are reference-counted, so that destroying one does not free it under queued
+ * work. */
 #ifndef GRETA_DEVICE_HOST_HOST_STREAM_ITEM_H
 #define GRETA_DEVICE_HOST_HOST_STREAM_ITEM_H
 
@@ -7,15 +8,16 @@
 
 struct host_mark {
     uint64_t recorded; /* atomic: records given so far */
-    uint64_t passed;   /* atomic: the latest of them that a stream came past */
+    uint64_t passed;   /* atomic: the latest record that a stream has passed */
     struct host_word passed_word;
-    uint32_t users; /* atomic: the handle, and queued items; the last one frees */
+    uint32_t
+        users; /* atomic reference count: the handle and queued items; the last frees the mark */
 };
 
-/* A record or wait is about to be queued: the value it is for. Counts a user. */
+/* The value that a record or wait about to be queued is for. Takes a reference. */
 uint64_t host_mark_next(struct host_mark *mark);
 uint64_t host_mark_use(struct host_mark *mark);
-/* From the stream's thread. Both give up the user that was counted. */
+/* Called from the stream's thread. Both release the reference. */
 void host_mark_pass(struct host_mark *mark, uint64_t value);
 void host_mark_wait_for(struct host_mark *mark, uint64_t value);
 
@@ -24,7 +26,7 @@ struct host_graph {
     size_t count;
     uint32_t replays; /* atomic: queued or running */
     struct host_word replays_word;
-    uint32_t users; /* atomic: the handle, and replays; the last one frees */
+    uint32_t users; /* atomic reference count: the handle and replays; the last frees the graph */
 };
 
 void host_graph_use(struct host_graph *graph);
@@ -47,16 +49,18 @@ struct host_stream {
     pthread_t thread;
     struct host_job job;
     struct stream_item *items; /* the queue: a ring, as long as host_stream.c makes it */
-    void *scratch; /* of its thread, made before it: without memory there is no stream */
-    /* Whoever gives writes these, its thread looks at them when it has done all it knows of. */
+    void *scratch; /* of its thread; allocated before the thread, so that only creating a stream can
+                      lack memory */
+    /* Written by the submitting thread; the stream's thread reads them when its known items are
+     * done. */
     _Alignas(HOST_LINE_BYTES) uint64_t given; /* atomic: items written */
     struct host_word given_word;
-    uint64_t taken_seen; /* as many items were taken, at least; the giver's own */
-    /* Its thread writes these. */
+    uint64_t taken_seen; /* lower bound of `taken`; used by the submitting thread alone */
+    /* Written by the stream's thread. */
     _Alignas(HOST_LINE_BYTES) uint64_t taken; /* atomic: items done with */
-    uint64_t given_seen;                      /* as many were given, at least; its thread's own */
-    uint64_t announced; /* the item last announced to the pool; its thread's own */
-    /* Whoever waits for its thread writes these. */
+    uint64_t given_seen; /* lower bound of `given`; used by the stream's thread alone */
+    uint64_t announced;  /* the item last announced to the pool; its thread's own */
+    /* Written by threads that wait for the stream's thread. */
     _Alignas(HOST_LINE_BYTES) uint64_t awaited; /* atomic: a thread sleeps until `taken` is this;
                                                    UINT64_MAX: none does */
     struct host_word taken_word;
@@ -64,8 +68,8 @@ struct host_stream {
 
 /* ---- host_stream.c, from the stream's thread ------------------------------------------------ */
 
-/* Tells the pool of the next launch that has something to fetch, if it is among the items that are
- * given already and follows soon. */
+/* Announces to the pool the next queued launch that has something to prefetch, if it follows soon.
+ */
 void host_stream_announce_next(struct host_stream *stream);
 
 /* ---- host_command.c, from the stream's thread ----------------------------------------------- */
@@ -73,7 +77,7 @@ void host_stream_announce_next(struct host_stream *stream);
 /* Both report the completion if the options want it. On a lost device they skip the work; a fault
  * makes the device lost. */
 void host_command_do(struct host_stream *stream, const struct device_command *command);
-/* A replay: all its commands, as the event with that id. Gives up the user that was counted. */
+/* A replay: all its commands, as the event with that id. Releases the reference. */
 void host_graph_do(struct host_stream *stream, struct host_graph *graph, uint64_t event_id);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A word and how many sleep on it. */
+/* A word and the number of threads that sleep on it. */
 struct host_word {
     uint32_t value;    /* atomic; any change counts */
     uint32_t sleepers; /* atomic */
@@ -22,7 +22,8 @@ static inline uint32_t host_word_load(const struct host_word *word)
 /* Changes the word and wakes all threads that wait for it. They see all earlier writes. */
 void host_word_bump(struct host_word *word);
 
-/* The two parts of it, for a word that counts: adds to it and returns what it is then; wakes. */
+/* The two halves of host_word_bump, for a word that counts: adds to it and returns the new value;
+ * wakes the waiters. */
 static inline uint32_t host_word_add(struct host_word *word, uint32_t count)
 {
     return __atomic_add_fetch(&word->value, count, __ATOMIC_SEQ_CST);
@@ -32,9 +33,9 @@ void host_word_wake(struct host_word *word);
 /* How to wait. */
 enum host_patience {
     HOST_WAIT_SPINNING,   /* spin briefly, then sleep */
-    HOST_WAIT_GIVING_WAY, /* the same, letting others have this processor between looks: may cost
-                             the waiter a time slice; not for a thread that all others wait for */
-    HOST_WAIT_SLEEPING,   /* it will be long: sleep at once */
+    HOST_WAIT_GIVING_WAY, /* the same, but yields the processor between looks. That may cost a time
+                             slice: not for a thread that all others wait for */
+    HOST_WAIT_SLEEPING,   /* a long wait is expected: sleep at once */
 };
 
 /* Returns when the word is no longer `seen`; may return early. */

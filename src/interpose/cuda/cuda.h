@@ -1,6 +1,6 @@
-/* cuda.h - what the library that the CUDA driver loads knows of CUPTI and of the driver: its own
+/* cuda.h - what the library that the CUDA driver loads knows about CUPTI and the driver: its own
  * declarations of the few structs it reads, so that no toolkit is needed to build it.
- * tests/tools/cupti_layout_test.c holds them against the toolkit's headers where there are some.
+ * tests/tools/cupti_layout_test.c compares them with the toolkit's headers if they are installed.
  *
  * CUPTI calls back at the beginning and at the end of a driver call, with the call's arguments in a
  * struct in which they stand as the function declares them. */
@@ -205,7 +205,7 @@ const struct cuda_entry *cuda_entry(uint32_t id);
 /* The stream of a call, by its handle there. */
 struct interpose_stream cuda_stream(const struct cuda_call *call, uint64_t handle);
 
-/* Functions of the driver that are called, each only where it says so. */
+/* Functions of the driver that the library calls, each only where its comment says so. */
 struct cuda_driver {
     int32_t (*func_get_param_info)(uint64_t function, size_t index, size_t *offset, size_t *size);
     int32_t (*kernel_get_param_info)(uint64_t kernel, size_t index, size_t *offset, size_t *size);
@@ -222,7 +222,7 @@ void cuda_parameters_forget(void);
 void cuda_tell_launch(struct cuda_call *call, struct interpose_launch *launch,
                       void *const *parameters, void *const *extra);
 
-/* The context that a call is made in, as allocations are recorded with it; 0: not known. */
+/* The context in which a call is made, as recorded with allocations; 0: not known. */
 uint64_t cuda_context(const struct cuda_call *call);
 
 /* A handle of libcupti, opened and complete; NULL, and why. */

@@ -1,9 +1,9 @@
 /* hip.h - what the files of the preload library over libamdhip64 share.
  *
  * Every call of calls.def is exported under its own name and found by the dynamic linker before the
- * runtime's. A wrapper tells the recording what the program asks for (interpose/interpose.h), calls
- * the runtime, tells what came of it and returns just that. Nothing else is asked of the runtime:
- * any call could change what hipGetLastError says. */
+ * runtime's. A wrapper passes the call's arguments to the recording (interpose/interpose.h), calls
+ * the runtime, records the outcome and returns the same code. It makes no other call of the
+ * runtime, because any call could change what hipGetLastError returns. */
 #ifndef GRETA_INTERPOSE_HIP_HIP_H
 #define GRETA_INTERPOSE_HIP_HIP_H
 
@@ -41,8 +41,8 @@ hip_function hip_real_named(const char *name);
 
 /* ---- The recording -------------------------------------------------------------------------- */
 
-/* The recording, if this call is to be recorded: the program is traced and the runtime is not
- * calling itself. Then hip_leave ends the call. */
+/* Returns the recording if this call is to be recorded, that is, if the program is traced and the
+ * runtime is not calling itself; hip_leave must follow then. */
 struct interpose *hip_enter(void);
 void hip_leave(void);
 
@@ -104,7 +104,8 @@ void hip_module_add(const void *module, const struct code_source *source);
 void hip_module_add_file(const void *module, const char *path);
 void hip_module_remove(const void *module);
 void hip_module_function(const void *module, const void *function, const char *name);
-/* The compiler's: a program's own kernels. bundle stays where it is and is read when needed. */
+/* Called by code that the compiler adds: registers the program's own kernels. bundle stays in place
+ * and is read when needed. */
 void hip_bundle_add(const void *handle, const void *bundle);
 void hip_bundle_function(const void *handle, const void *function, const char *name);
 

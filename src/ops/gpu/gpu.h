@@ -10,7 +10,7 @@ const struct device_gpu_image *gpu_kernels_image(void);
 /* See ops_weight_dtype. */
 enum dtype gpu_weight_dtype(enum dtype dtype, uint64_t k);
 
-/* Whether there is a kernel for weights of a type. */
+/* True if there is a kernel for weights of the type. */
 bool gpu_can_multiply(enum dtype weight_dtype);
 
 /* One of packing.h. features: of the chip, DEVICE_GPU_ bits. */

@@ -84,7 +84,7 @@ static inline struct device_gpu_step step_of(enum gpu_kernel kernel, uint64_t gr
     return step;
 }
 
-/* Whether rows of an operand can be read 16 bytes at a time; an absent one can. */
+/* True if rows of the operand can be read 16 bytes at a time; true for an absent one. */
 static inline bool is_aligned(const struct device_host_operand *operand)
 {
     return ((uint64_t)(uintptr_t)operand->data | operand->row_stride_bytes) % 16 == 0;
@@ -122,7 +122,7 @@ static inline bool pack_is_halves(uint32_t format)
     return format == PACK_F16 || format == PACK_BF16 || format == PACK_LANES;
 }
 
-/* plan_large_batch.c: products of tokens packed as halves. */
+/* plan_large_batch.c: matmuls of tokens packed as halves. */
 bool plan_is_many(enum dtype weight_dtype, uint64_t k, uint64_t tokens);
 uint32_t plan_large_batch(const struct device_gpu_request *request,
                           const struct group_places *places, uint32_t format,
@@ -131,8 +131,8 @@ struct device_gpu_step plan_decoded(const struct device_gpu_request *request,
                                     const struct group_places *places, uint32_t part,
                                     uint32_t format, uint64_t tokens);
 
-/* plan_lanes.c: those whose weights stay in registers: whether the chip has them and they are worth
- * it, whether the weights allow it. */
+/* plan_lanes.c: matmuls whose weights stay in registers: true if the chip has the kernels and they
+ * are faster; true if the weights' layout allows them. */
 bool plan_wants_lanes(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens);
 bool plan_has_lanes(const struct device_gpu_request *request,
                     const struct device_host_operand *weights);

@@ -78,8 +78,8 @@ static inline uint32_t lanes_stage_bytes(uint32_t tokens)
 }
 
 /* Blocks of 256 values of weights in a ring, and stages of activations that are on their way; two
- * more are being multiplied. Weights must have been asked for no later than the activations of
- * their first stage, of which a block has two: rounds <= 2 * (rounds - 1). */
+ * more are being multiplied. The weights of a round must be requested no later than the activations
+ * of its first stage, of which a block has two: rounds <= 2 * (rounds - 1). */
 static inline uint32_t lanes_rounds(uint32_t dtype)
 {
     return dtype == DTYPE_Q4_K ? 3 : 2;
@@ -235,7 +235,7 @@ static inline uint32_t one_rows(uint32_t dtype)
 #define FEW_ROWS 16u
 #define FEW_TOKENS 8u
 #define FEW_BLOCKS 2u
-/* Sums of a warp, a token's apart by one more than rows: no two in one bank. */
+/* Sums of a warp; tokens lie one float more than the rows apart, so that no two share a bank. */
 #define FEW_SUMS_APART (FEW_ROWS + 1)
 #define FEW_SUMS_BYTES (FEW_TOKENS * FEW_SUMS_APART * 4)
 /* Segments of 16 bytes of a row's block of 256 columns; 0 for types that are done otherwise. */

@@ -29,10 +29,10 @@
 
 /* A multiple of the width of every path's vectors. */
 #define ATTENTION_LANES 16u
-/* Cache rows decoded and used at a time; part of no result. */
+/* Cache rows decoded and used at a time; does not affect results. */
 #define ATTENTION_ROWS 4u
-/* From the scores of a head to those of the next: not a power of two, or those of all heads would
- * want the same few places of the cache. */
+/* Distance between the scores of two heads. Not a power of two, or all heads would map to the same
+ * few cache sets. */
 #define ATTENTION_SCORES (ATTENTION_CHUNK + ATTENTION_LANES)
 
 _Static_assert(ATTENTION_CHUNK % ATTENTION_LANES == 0, "a chunk is whole vectors");

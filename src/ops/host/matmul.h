@@ -15,9 +15,10 @@
  * bytes on every path. All arithmetic is in the default floating-point environment (round to
  * nearest, subnormals kept).
  *
- * Sizes of tasks. few_rows prepares the activations once per call and asks for its first rows only
- * when it begins: below some 64 weight rows per call that shows. many_rows unpacks 16 weight rows
- * at a time for all activation rows of the call: below some 64 of those that shows.
+ * Sizes of tasks. few_rows prepares the activations once per call and prefetches its first rows
+ * only when it begins, which costs noticeable time below some 64 weight rows per call. many_rows
+ * unpacks 16 weight rows at a time for all activation rows of the call, which costs noticeable time
+ * below some 64 activation rows.
  *
  * NaN and infinity: a quantized block of 32 activations that holds one makes every output of that
  * row NaN. Plain formats follow IEEE arithmetic. Which NaN it is, is not part of the contract. */

@@ -121,9 +121,9 @@ AVX512_INLINE void tile_rows(const struct host_matmul_task *task, size_t first_r
         rows[r] = weight_row_clamped(task, first_row + r);
 }
 
-/* Asks for the cache lines of the next tile at the pace this one is worked through, in the order of
- * their addresses: that is what the hardware's stream detection follows, while the four rows of a
- * tile side by side would defeat it. More streams run one, two, ... pages ahead of the first: one
+/* Prefetches the cache lines of the next tile at the pace this one is worked through, in the order
+ * of their addresses: that is what the hardware's stream detection follows, while the four rows of
+ * a tile side by side would defeat it. More streams run one, two, ... pages ahead of the first: one
  * alone cannot keep enough lines in flight (measured: 75 % of what reading in order achieves; with
  * three or four as much). Past the task's rows they go on with those of the thread's next task; a
  * prefetch of an address that is not mapped does nothing. */

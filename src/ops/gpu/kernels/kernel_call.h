@@ -20,8 +20,8 @@ INLINE void store_crumb(uint64_t address, uint64_t value)
         leave_crumbs(&(call));                                                                     \
     } while (0)
 
-/* The same in a kernel that may write weights, which others ask for before they wait for the
- * kernels before them: none begins until this one has ended. What it stores is to be fenced. */
+/* The same for a kernel that may write weights. Later kernels prefetch weights before they wait, so
+ * none may begin until this one has ended, and its stores must be fenced. */
 #define ENTER_ALONE(call)                                                                          \
     do {                                                                                           \
         early_wait();                                                                              \
@@ -39,7 +39,7 @@ INLINE void leave_crumbs(const struct gpu_call *call)
     store_crumb(call->crumbs + GPU_CRUMB_NODE, call->node);
 }
 
-/* True if index < bound; else one thread (the one that asks) leaves a trap that names `launch`. */
+/* True if index < bound; else the calling thread leaves a trap that names `launch`. */
 INLINE bool index_of_ok(const struct gpu_call *call, uint64_t launch, uint32_t operand,
                         uint64_t index, uint64_t bound)
 {

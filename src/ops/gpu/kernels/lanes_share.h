@@ -1,4 +1,4 @@
-/* lanes_share.h - what each warpgroup does of a product of matmul_lanes.c: which rows, which
+/* lanes_share.h - which part of a matmul of matmul_lanes.c each warpgroup does: which rows, which
  * tokens, which part of k. */
 #ifndef GRETA_OPS_GPU_KERNELS_LANES_SHARE_H
 #define GRETA_OPS_GPU_KERNELS_LANES_SHARE_H

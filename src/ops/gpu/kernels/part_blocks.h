@@ -1,4 +1,4 @@
-/* part_blocks.h - which part of a matmul_group a block does: up to three are multiplied together.
+/* part_blocks.h - which part of a matmul_group a block does: a group has up to three matmuls.
  */
 #ifndef GRETA_OPS_GPU_KERNELS_PART_BLOCKS_H
 #define GRETA_OPS_GPU_KERNELS_PART_BLOCKS_H

@@ -1,6 +1,6 @@
-/* portable.h - all that differs between the machines kernels are compiled for: NVIDIA GPUs, AMD
- * GPUs, and a processor that plays one in tests. Builtins only, no vendor headers. The language of
- * each machine is in a file of its own; which one it is, only this file asks the compiler.
+/* portable.h - everything that differs between the targets of the kernels: NVIDIA GPUs, AMD GPUs,
+ * and a CPU that emulates one in tests. Builtins only, no vendor headers. Each target has a file of
+ * its own; only this file tests which target it is.
  *
  * The matrix units are in matrix.h, matrix_quants.h and warpgroup.h, chosen by what machines say
  * they have:
@@ -111,7 +111,7 @@ INLINE uint16_t f16_bits(float value)
 }
 #endif
 
-/* Bits that order as magnitudes do: larger for larger ones, above those of infinity for a NaN. */
+/* Bits that order like magnitudes; a NaN is above infinity. */
 INLINE uint32_t magnitude_bits(float value)
 {
     return bits_of(value) & 0x7FFFFFFFu;
@@ -153,11 +153,11 @@ INLINE float block_sum(float value, SHARED float *sums)
     uint32_t warps = thread_count() / WARP, i = thread_index();
     value = warp_sum(value, WARP);
     if (i >= warps && i < WARP)
-        sums[i] = 0; /* of warps there are not */
+        sums[i] = 0; /* of warps that do not exist */
     if (lane_index() == 0)
         sums[warp_index()] = value;
     block_sync();
-    /* Every thread for itself: lanes that hand each other sums take longer. */
+    /* Every thread adds all of them itself: exchanging sums between lanes takes longer. */
     floats4 all = { 0 };
     UNROLL
     for (uint32_t t = 0; t < WARP / 4; t++)

@@ -158,7 +158,7 @@ INLINE words4 load_shared(const SHARED uint8_t *at)
                      : "memory");
     return (words4){ a, b, c, d };
 }
-/* The same where they are wanted; else the words stay what they are. */
+/* The same if `wanted`; otherwise the words keep their values. */
 INLINE void load_shared_if(bool wanted, const SHARED uint8_t *at, words4 *words)
 {
     uint32_t a = (*words)[0], b = (*words)[1], c = (*words)[2], d = (*words)[3];
@@ -170,7 +170,7 @@ INLINE void load_shared_if(bool wanted, const SHARED uint8_t *at, words4 *words)
     *words = (words4){ a, b, c, d };
 }
 
-/* Asks for what is there into the cache all processors share; nothing is read. */
+/* Prefetches into the L2 cache, which all SMs share; nothing is read. */
 INLINE void prefetch(const GLOBAL void *at)
 {
     __asm__ volatile("prefetch.global.L2 [%0];" ::"l"(at) : "memory");
@@ -190,7 +190,7 @@ INLINE words4 load_if(bool wanted, const GLOBAL uint8_t *at)
     return (words4){ a, b, c, d };
 }
 
-/* The compiler makes these values before what follows, and not where they are first used. */
+/* Makes the compiler compute these values here, not where they are first used. */
 INLINE void made_here(uint32_t a, uint32_t b, float c)
 {
     __asm__ volatile("" ::"r"(a), "r"(b), "f"(c) : "memory");
@@ -211,7 +211,7 @@ INLINE void copy_async(SHARED uint8_t *target, const GLOBAL uint8_t *source)
         "l"(source)
         : "memory");
 }
-/* The same of what is read once: it leaves the second-level cache first. */
+/* The same for bytes that are read once: they leave the L2 cache first. */
 INLINE void copy_async_once(SHARED uint8_t *target, const GLOBAL uint8_t *source)
 {
     __asm__ volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;" ::"r"(
@@ -219,7 +219,7 @@ INLINE void copy_async_once(SHARED uint8_t *target, const GLOBAL uint8_t *source
                      "l"(source), "l"(UINT64_C(0x12F0000000000000))
                      : "memory");
 }
-/* The same through the processor's own cache, for neighbours of what is copied next. */
+/* The same through the SM's L1 cache, for bytes next to those copied next. */
 INLINE void copy_async_kept(SHARED uint8_t *target, const GLOBAL uint8_t *source)
 {
     __asm__ volatile(
@@ -233,7 +233,7 @@ INLINE void copy_commit(void)
 }
 #define copy_wait(pending) __asm__ volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory")
 
-/* The kernel before this one may still run until early_wait; whoever comes next may begin after
+/* The kernel before this one may still run until early_wait; the next kernel may begin after
  * early_allow. */
 #if __CUDA_ARCH__ >= 900
 INLINE void early_allow(void)

@@ -1,5 +1,5 @@
-/* tile_part.h - products of up to three parts are cut into tiles of rows, counted over all parts:
- * which part a tile is of. */
+/* tile_part.h - which part a tile belongs to: matmuls of up to three parts are cut into tiles of
+ * rows, numbered over all parts. */
 #ifndef GRETA_OPS_GPU_KERNELS_TILE_PART_H
 #define GRETA_OPS_GPU_KERNELS_TILE_PART_H
 

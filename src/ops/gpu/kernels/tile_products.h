@@ -1,6 +1,6 @@
 /* tile_products.h - matmuls of large batches on the matrix units every chip has, as
- * matmul_quant_tiles.c and matmul_half_tiles.c do them: what a block's tile is, products of panels,
- * what becomes of the sums.
+ * matmul_quant_tiles.c and matmul_half_tiles.c do them: a block's tile, the multiplication of
+ * panels, and what is done with the sums.
  *
  * A block does TILE_TOKENS_WIDE tokens times `tile_rows` rows of weights, over all of k or a part
  * of it (a split). Each weight is read once for TILE_TOKENS_WIDE tokens.

@@ -141,7 +141,7 @@ INLINE float half_at(bool is_bf16, const uint8_t *panel, uint32_t row, uint32_t 
 }
 
 /* The emulator multiplies when the result is waited for, from the operands as they are then; if
- * they differ from those it began with, they were changed under way. */
+ * they differ from those at the start, they were changed too early. */
 struct emulated_product {
     struct emulator_product base;
     float *sums;
