@@ -13,6 +13,7 @@ enum {
     ELF_MACHINE_CUDA = 190,
     ELF_SECTION_SYMBOLS = 2,
     ELF_SECTION_STRINGS = 3,
+    ELF_SECTION_ADDENDS = 4, /* relocations with addends */
     ELF_SECTION_NO_BITS = 8
 };
 
@@ -51,7 +52,10 @@ uint32_t elf_section_type(const struct elf *elf, uint32_t index);
 /* Borrowed; empty if it has none. */
 struct text_view elf_section_name(const struct elf *elf, const struct elf_section *section);
 
-/* The text at `offset` of a table of strings, up to its NUL or the table's end. Empty past it. */
+/* Names are cut here, so that no count of them makes reading a long table without a NUL slow. */
+#define ELF_NAME_BYTES 16384
+/* The text at `offset` of a table of strings, up to its NUL or the table's end, and at most
+ * ELF_NAME_BYTES of it. Empty past the end. */
 struct text_view elf_string(struct text_view table, uint64_t offset);
 
 #endif
