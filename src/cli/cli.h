@@ -137,6 +137,7 @@ extern const struct cli_command cli_bench;
 extern const struct cli_command cli_diff_taps;
 extern const struct cli_command cli_inspect;
 extern const struct cli_command cli_flight;
+extern const struct cli_command cli_coredump;
 extern const struct cli_command cli_synth;
 extern const struct cli_command cli_quantize;
 extern const struct cli_command cli_devices;

@@ -97,7 +97,7 @@ const char *coredump_lines_name(enum coredump_lines lines); /* "no-line-table" *
 
 /* A line of source. If the next frame exists, this one is inlined code of it. */
 struct coredump_frame {
-    struct text_view function;        /* mangled; empty: not told */
+    struct text_view function;        /* mangled; empty: not given */
     struct text_view directory, file; /* directory is empty if file is absolute */
     uint32_t line;
 };

@@ -203,7 +203,7 @@ bool image_symbol_place(const struct image *image, uint32_t symbol, uint32_t *re
                         uint64_t *ret_offset)
 {
     struct elf_section symbols, section;
-    struct function function;
+    struct function function = { 0 };
     struct error ignored;
     if (!image->symbols || elf_section_at(&image->elf, image->symbols, &symbols, &ignored) ||
         symbol >= symbols.bytes / SYMBOL_BYTES)

@@ -199,7 +199,7 @@ static void read_field(const struct line_sources *sources, const struct line_hea
 static bool read_table(const struct line_sources *sources, const struct line_header *header,
                        struct cursor *cursor, uint64_t wanted, struct entry *ret_entry)
 {
-    struct field fields[FIELD_LIMIT];
+    struct field fields[FIELD_LIMIT] = { { 0, 0 } };
     uint64_t count = cursor_number(cursor, 1);
     bool found = false;
     if (count > FIELD_LIMIT)

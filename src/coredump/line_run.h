@@ -1,9 +1,10 @@
-/* line_run.h - the state in which the programs of a line table run: for lines.c and line_run.c. */
+/* line_run.h - the state in which the programs of a line table run: for line_targets.c and
+ * line_run.c. */
 #ifndef GRETA_COREDUMP_LINE_RUN_H
 #define GRETA_COREDUMP_LINE_RUN_H
 
 #include "coredump/line_header.h"
-#include "coredump/lines.h"
+#include "coredump/line_targets.h"
 
 /* Addresses of a sequence are the device's, or offsets in one section, or neither is known. */
 enum space { SPACE_UNKNOWN, SPACE_DEVICE, SPACE_SECTION };

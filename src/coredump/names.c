@@ -4,7 +4,7 @@
  * A name is given where the image leaves exactly one; otherwise the candidates are. */
 #include "base/size.h"
 #include "coredump/coredump_impl.h"
-#include "coredump/lines.h"
+#include "coredump/line_targets.h"
 
 #include <stdlib.h>
 
@@ -162,7 +162,7 @@ static enum status find_from_entry(struct coredump *dump, struct coredump_place 
     struct kernel kernel;
     TRY(find_kernel(dump, grid, &name, &kernel, err));
     uint64_t offset = place->address - grid->entry;
-    if (name.naming != COREDUMP_NAME_ONLY_FIT || place->address < grid->entry ||
+    if (name.naming != COREDUMP_NAME_ONLY_FIT || !kernel.function || place->address < grid->entry ||
         offset >= kernel.function->bytes)
         return STATUS_OK;
     const struct function *function = find_inside(dump, &kernel, offset);
@@ -261,7 +261,7 @@ static enum status find_lines(struct coredump *dump, struct spot *spots, size_t 
             (*looked_up)++;
         }
     }
-    TRY(lines_find(image, &dump->work, targets, count, err));
+    TRY(line_targets_find(image, &dump->work, targets, count, err));
     /* What is not inlined belongs to the function itself. */
     for (size_t i = 0; i < count; i++) {
         struct coredump_place *place = targets[i].place;

@@ -310,6 +310,14 @@ bool report_compare_is_untested(const struct report_compare *compare);
 bool report_compare_is_ambiguous(const struct report_compare_row *row);
 void report_compare_json(const struct report_compare *compare, struct text *text);
 
+/* ---- A GPU core dump, for greta coredump show ------------------------------------------------ */
+
+struct coredump;
+/* The first line says what died where; then the exception, its grid and arguments, other live
+ * grids, and what the dump does not decide. */
+void report_coredump(const struct coredump *dump, enum report_language language, struct text *text);
+void report_coredump_json(const struct coredump *dump, struct text *text);
+
 /* ---- Flight files as text, JSON lines and a timeline ---------------------------------------- */
 
 /* Which events; -1, 0 and "" mean any. */

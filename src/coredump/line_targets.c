@@ -1,5 +1,5 @@
-/* lines.c - the sections that a line table needs, and its relocations. */
-#include "coredump/lines.h"
+/* line_targets.c - the sections that a line table needs, and its relocations. */
+#include "coredump/line_targets.h"
 
 #include "coredump/line_run.h"
 
@@ -56,8 +56,8 @@ static void set_all(const struct line_target *targets, size_t count, enum coredu
             targets[i].place->lines = to;
 }
 
-enum status lines_find(const struct image *image, struct work *work,
-                       const struct line_target *targets, size_t count, struct error *err)
+enum status line_targets_find(const struct image *image, struct work *work,
+                              const struct line_target *targets, size_t count, struct error *err)
 {
     struct run run = { .image = image, .work = work, .targets = targets, .target_count = count };
     struct error used_up;
