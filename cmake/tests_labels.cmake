@@ -9,11 +9,11 @@ get_property(greta_tests DIRECTORY PROPERTY TESTS)
 set(untrusted_tests
     "unit/base_(bytes|compress|lines|mapfile|symbols|text)_test"
     "unit/tensor_(npy|shape)_test"
-    "unit/(event|gguf|interpose|model|tokenizer)_.*"
+    "unit/(coredump|event|gguf|interpose|model|tokenizer)_.*"
     "unit/(analyze_foreign(_fault|_leak)?|analyze_save|analyze_unseen_order|campaign_archive|campaign_files|campaign_matrix|convert_quantize)_test"
     "unit/(device_gpu_log|evaluate_recording|report_json|report_sarif|report_summary|tap_folder)_test"
     "fuzz/.*"
-    "cli/(absurd_models|flight|inspect|quantize|tokenize)_test")
+    "cli/(absurd_models|coredump|flight|inspect|quantize|tokenize)_test")
 
 # Repeats: the same code on another emulated chip, through another table, or as a command what a test
 # of the engine or the device does too; and what only a change of a compiler or of the kernels makes

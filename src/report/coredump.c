@@ -201,7 +201,7 @@ static void add_grid(const struct coredump_grid *grid, enum report_language lang
     text_release(&value);
 }
 
-/* "and 12 more; --json has them all" */
+/* "and 12 more; --json lists more" */
 static void add_more(size_t count, enum report_language language, struct text *text)
 {
     char number[WORDS_NUMBER_BYTES];
@@ -237,7 +237,9 @@ static void add_other_grids(const struct coredump *dump, size_t own, enum report
         text_clear(&value);
     }
     if (shown) {
-        text_addf(text, "\n%s\n", words_get(language, WORD_COREDUMP_OTHER_GRIDS));
+        text_addf(text, "\n%s\n",
+                  words_get(language, own == COREDUMP_NO_INDEX ? WORD_COREDUMP_LIVE_GRIDS
+                                                               : WORD_COREDUMP_OTHER_GRIDS));
         table_print(&table, text);
         add_more(others - shown, language, text);
     }

@@ -198,8 +198,52 @@ static void test_bad_image(void **state)
     opened_release(&opened);
 }
 
-int main(void)
+/* ---- Files for other tests --------------------------------------------------------------------
+ */
+
+static void write_dump(const char *folder, const char *name, enum relocated how, bool image,
+                       struct dump_specimen specimen)
 {
+    char path[512];
+    struct text cubin, file;
+    opened_cubin(&cubin);
+    if (how != RELOCATED_NOT)
+        dump_relocate(&cubin, OPENED_CODE, how == RELOCATED_ALL);
+    specimen.image = image ? cubin.bytes : NULL;
+    specimen.image_bytes = cubin.length;
+    dump_specimen(&specimen, &file);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *out = fopen(path, "wb");
+    ASSERT(out && fwrite(file.bytes, 1, file.length, out) == file.length && fclose(out) == 0);
+    text_release(&file);
+    text_release(&cubin);
+}
+
+/* tests/cli/coredump_test.sh reads them, and fuzz/corpus/fuzz_coredump has copies. */
+static void write_dumps(const char *folder)
+{
+    struct dump_specimen specimen = nest_at(0x30);
+    write_dump(folder, "fault", RELOCATED_SECTIONS, true, specimen);
+    write_dump(folder, "relocated", RELOCATED_ALL, true, specimen);
+    write_dump(folder, "fits", RELOCATED_NOT, true, specimen);
+    specimen.argument_bytes = 40;
+    write_dump(folder, "candidates", RELOCATED_NOT, true, specimen);
+    specimen.error_pc = false;
+    specimen.failed_warps = 12;
+    write_dump(folder, "no-image", RELOCATED_NOT, false, specimen);
+    specimen = (struct dump_specimen){ .entry = OPENED_NEST, .sm_exception = 10 };
+    write_dump(folder, "sm", RELOCATED_SECTIONS, true, specimen);
+    specimen.sm_exception = 0;
+    write_dump(folder, "hang", RELOCATED_SECTIONS, true, specimen);
+}
+
+/* With a folder as argument it writes dumps there. */
+int main(int argument_count, char **arguments)
+{
+    if (argument_count > 1) {
+        write_dumps(arguments[1]);
+        return 0;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_inlined),         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_called_function), cmocka_unit_test(test_arguments),
