@@ -86,7 +86,8 @@ MUST_CHECK enum status dump_name_places(struct coredump *dump, struct error *err
 /* The image of a module, indexed; NULL if the dump has none that can be read. */
 MUST_CHECK enum status dump_image(struct coredump *dump, size_t module_index,
                                   struct image **ret_image, struct error *err);
-/* The module with that handle in a context; COREDUMP_NO_INDEX if there is none. */
+/* The module with that handle in a context; if context_index is COREDUMP_NO_INDEX, the only module
+ * with that handle. COREDUMP_NO_INDEX if there is none. */
 size_t dump_find_module(const struct coredump *dump, uint64_t handle, size_t context_index);
 /* A device's context by its id; COREDUMP_NO_INDEX if there is none. */
 size_t dump_find_context(const struct coredump *dump, size_t device_index, uint64_t id);

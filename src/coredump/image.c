@@ -86,8 +86,10 @@ static enum status note_sections(struct image *image, struct work *work, struct 
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory for an image", image->source);
     for (uint32_t i = 1; i < elf->section_count; i++) {
         struct elf_section section;
-        TRY(elf_section_at(elf, i, &section, err));
-        note_section(image, &section);
+        struct error ignored;
+        /* A section that is cut short says nothing about the others. */
+        if (elf_section_at(elf, i, &section, &ignored) == STATUS_OK)
+            note_section(image, &section);
     }
     if (image->only_code == UINT32_MAX)
         image->only_code = 0;
@@ -121,14 +123,15 @@ static void place_symbol(uint64_t value, uint64_t bytes, const struct elf_sectio
     }
 }
 
-static enum status read_symbol(struct image *image, const uint8_t *symbol, struct error *err)
+static void read_symbol(struct image *image, const uint8_t *symbol)
 {
     struct elf_section section;
+    struct error ignored;
     uint32_t index = bytes_load_u16(symbol + 6);
     uint64_t bytes = bytes_load_u64(symbol + 16), end;
-    if ((symbol[4] & 15u) != SYMBOL_FUNCTION || index == 0 || index >= image->elf.section_count)
-        return STATUS_OK;
-    TRY(elf_section_at(&image->elf, index, &section, err));
+    if ((symbol[4] & 15u) != SYMBOL_FUNCTION || index == 0 || index >= image->elf.section_count ||
+        elf_section_at(&image->elf, index, &section, &ignored))
+        return;
     struct function function = { .bytes = bytes,
                                  .section = index,
                                  .name = bytes_load_u32(symbol),
@@ -138,7 +141,6 @@ static enum status read_symbol(struct image *image, const uint8_t *symbol, struc
         function.address_known = false;
     image->addressed_count += function.address_known;
     image->functions[image->function_count++] = function;
-    return STATUS_OK;
 }
 
 /* Functions without an address last; larger ones before those that they contain. */
@@ -152,6 +154,46 @@ static int compare_functions(const void *a, const void *b)
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes ? -1 : 1;
     return (x->name > y->name) - (x->name < y->name);
+}
+
+/* A kernel's section is named after it and begins with it. */
+static bool begins_section(const struct image *image, const struct function *function)
+{
+    static const char prefix[] = ".text.";
+    size_t bytes = sizeof(prefix) - 1;
+    struct elf_section section;
+    struct error ignored;
+    if (!function->is_kernel || elf_section_at(&image->elf, function->section, &section, &ignored))
+        return false;
+    struct text_view name = elf_string(image->symbol_names, function->name);
+    struct text_view text = elf_section_name(&image->elf, &section);
+    return text.length == bytes + name.length && memcmp(text.bytes, prefix, bytes) == 0 &&
+           memcmp(text.bytes + bytes, name.bytes, name.length) == 0;
+}
+
+/* Offsets of functions whose symbols have addresses while the sections do not: they count from the
+ * kernel that the section is named after. */
+static enum status find_offsets(struct image *image, struct error *err)
+{
+    const struct function **kernels = calloc(image->elf.section_count, sizeof(*kernels));
+    if (!kernels)
+        return error_set(err, STATUS_NO_MEMORY, "%s: no memory for an image", image->source);
+    for (size_t i = 0; i < image->addressed_count; i++) {
+        const struct function *function = &image->functions[i];
+        if (!function->offset_known && !kernels[function->section] &&
+            begins_section(image, function))
+            kernels[function->section] = function;
+    }
+    for (size_t i = 0; i < image->addressed_count; i++) {
+        struct function *function = &image->functions[i];
+        const struct function *kernel = kernels[function->section];
+        if (!kernel || function->offset_known || function->address < kernel->address)
+            continue;
+        function->section_offset = function->address - kernel->address;
+        function->offset_known = true;
+    }
+    free(kernels);
+    return STATUS_OK;
 }
 
 static enum status read_symbols(struct image *image, struct work *work, struct error *err)
@@ -172,11 +214,11 @@ static enum status read_symbols(struct image *image, struct work *work, struct e
     if (!image->functions)
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory for an image", image->source);
     for (size_t i = 0; i < count; i++)
-        TRY(read_symbol(image, image->elf.data + symbols.offset + i * SYMBOL_BYTES, err));
+        read_symbol(image, image->elf.data + symbols.offset + i * SYMBOL_BYTES);
     if (image->function_count)
         qsort(image->functions, image->function_count, sizeof(*image->functions),
               compare_functions);
-    return STATUS_OK;
+    return find_offsets(image, err);
 }
 
 static enum status read_parts(struct image *image, struct work *work, struct error *err)
@@ -197,26 +239,6 @@ enum status image_read(struct image *image, struct work *work, struct error *err
         image_release(image);
     image->state = status ? IMAGE_BAD : IMAGE_READ;
     return status;
-}
-
-bool image_symbol_place(const struct image *image, uint32_t symbol, uint32_t *ret_section,
-                        uint64_t *ret_offset)
-{
-    struct elf_section symbols, section;
-    struct function function = { 0 };
-    struct error ignored;
-    if (!image->symbols || elf_section_at(&image->elf, image->symbols, &symbols, &ignored) ||
-        symbol >= symbols.bytes / SYMBOL_BYTES)
-        return false;
-    const uint8_t *bytes = image->elf.data + symbols.offset + (uint64_t)symbol * SYMBOL_BYTES;
-    uint32_t index = bytes_load_u16(bytes + 6);
-    if (index == 0 || index >= image->elf.section_count ||
-        elf_section_at(&image->elf, index, &section, &ignored))
-        return false;
-    place_symbol(bytes_load_u64(bytes + 8), bytes_load_u64(bytes + 16), &section, &function);
-    *ret_section = index;
-    *ret_offset = function.section_offset;
-    return function.offset_known;
 }
 
 /* ---- Look-ups ------------------------------------------------------------------------------- */
@@ -271,4 +293,32 @@ size_t image_find_kernel(const struct image *image, uint64_t address,
         found++;
     }
     return found;
+}
+
+bool image_symbol_place(const struct image *image, uint32_t symbol, uint32_t *ret_section,
+                        uint64_t *ret_offset)
+{
+    struct elf_section symbols, section;
+    const struct function *functions[COREDUMP_CANDIDATE_LIMIT];
+    struct function function = { 0 };
+    struct error ignored;
+    if (!image->symbols || elf_section_at(&image->elf, image->symbols, &symbols, &ignored) ||
+        symbol >= symbols.bytes / SYMBOL_BYTES)
+        return false;
+    const uint8_t *bytes = image->elf.data + symbols.offset + (uint64_t)symbol * SYMBOL_BYTES;
+    uint32_t index = bytes_load_u16(bytes + 6);
+    if (index == 0 || index >= image->elf.section_count ||
+        elf_section_at(&image->elf, index, &section, &ignored))
+        return false;
+    place_symbol(bytes_load_u64(bytes + 8), bytes_load_u64(bytes + 16), &section, &function);
+    *ret_section = index;
+    *ret_offset = function.section_offset;
+    /* An address alone: the function that is there has its offset (find_offsets). */
+    if (!function.offset_known && function.address_known &&
+        image_find(image, function.address, functions) == 1 && functions[0]->section == index &&
+        functions[0]->offset_known) {
+        *ret_offset = functions[0]->section_offset + (function.address - functions[0]->address);
+        return true;
+    }
+    return function.offset_known;
 }

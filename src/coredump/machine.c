@@ -175,7 +175,8 @@ static enum status order_modules(struct coredump *dump, struct error *err)
     return STATUS_OK;
 }
 
-size_t dump_find_module(const struct coredump *dump, uint64_t handle, size_t context_index)
+/* The first module in order that is not before (handle, context_index). */
+static size_t find_place(const struct coredump *dump, uint64_t handle, size_t context_index)
 {
     size_t low = 0, high = dump->module_count;
     while (low < high) {
@@ -187,11 +188,23 @@ size_t dump_find_module(const struct coredump *dump, uint64_t handle, size_t con
         else
             high = middle;
     }
-    if (low == dump->module_count)
+    return low;
+}
+
+static const struct module *module_in_order(const struct coredump *dump, size_t place)
+{
+    return place < dump->module_count ? &dump->modules[dump->module_order[place]] : NULL;
+}
+
+size_t dump_find_module(const struct coredump *dump, uint64_t handle, size_t context_index)
+{
+    bool any = context_index == COREDUMP_NO_INDEX;
+    size_t place = find_place(dump, handle, any ? 0 : context_index);
+    const struct module *module = module_in_order(dump, place);
+    const struct module *next = module_in_order(dump, place + 1);
+    if (!module || module->handle != handle || (!any && module->context_index != context_index))
         return COREDUMP_NO_INDEX;
-    const struct module *module = &dump->modules[dump->module_order[low]];
-    bool same = module->handle == handle && module->context_index == context_index;
-    return same ? dump->module_order[low] : COREDUMP_NO_INDEX;
+    return any && next && next->handle == handle ? COREDUMP_NO_INDEX : dump->module_order[place];
 }
 
 /* ---- Images --------------------------------------------------------------------------------- */

@@ -59,8 +59,7 @@ static enum status find_image(struct coredump *dump, const struct coredump_grid 
                               struct image **ret_image, struct error *err)
 {
     size_t context = dump_find_context(dump, grid->device_index, grid->context_id);
-    size_t module = context == COREDUMP_NO_INDEX ? COREDUMP_NO_INDEX
-                                                 : dump_find_module(dump, grid->module, context);
+    size_t module = dump_find_module(dump, grid->module, context);
     *ret_image = NULL;
     return module == COREDUMP_NO_INDEX ? STATUS_OK : dump_image(dump, module, ret_image, err);
 }
@@ -78,6 +77,8 @@ static enum status find_kernel(struct coredump *dump, const struct coredump_grid
     if (!image)
         return STATUS_OK;
     size_t count = image_find_kernel(image, grid->entry, functions);
+    if (count == 0)
+        count = image_find(image, grid->entry, functions);
     if (count == 0 && image->addressed_count == 0) {
         naming = COREDUMP_NAME_ONLY_FIT;
         TRY(find_fitting(dump, image, grid, functions, &count, err));

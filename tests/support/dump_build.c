@@ -221,19 +221,29 @@ static bool is_called(const struct text *cubin, uint32_t section, const char *na
     return strcmp(text + header_word(cubin, section, 0), name) == 0;
 }
 
-void dump_relocate(struct text *cubin, uint64_t address, bool whole)
+static void set_addresses(struct text *cubin, uint64_t address, uint64_t apart)
 {
     uint16_t count = bytes_load_u16((const uint8_t *)cubin->bytes + 60);
     for (uint16_t i = 0; i < count; i++)
         if (header_word(cubin, i, 4) == BUILD_PROGRAM &&
             header_number(cubin, i, 8) & BUILD_EXECUTABLE) {
             build_put_number(cubin, build_section_at(cubin, i) + 16, address, 8);
-            address += 0x10000;
+            address += apart;
         }
-    for (uint16_t i = 0; i < count && whole; i++)
+}
+
+void dump_relocate(struct text *cubin, uint64_t address, enum dump_relocation what)
+{
+    uint16_t count = bytes_load_u16((const uint8_t *)cubin->bytes + 60);
+    set_addresses(cubin, address, 0x10000);
+    if (what == DUMP_RELOCATE_SECTIONS)
+        return;
+    for (uint16_t i = 0; i < count; i++)
         if (header_word(cubin, i, 4) == BUILD_SYMBOLS)
             relocate_symbols(cubin, i);
-    for (uint16_t i = 0; i < count && whole; i++)
+    for (uint16_t i = 0; i < count && what == DUMP_RELOCATE_ALL; i++)
         if (header_word(cubin, i, 4) == ADDENDS && is_called(cubin, i, ".rela.debug_line"))
             relocate_lines(cubin, i);
+    if (what == DUMP_RELOCATE_SYMBOLS)
+        set_addresses(cubin, 0, 0);
 }

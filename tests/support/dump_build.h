@@ -80,7 +80,9 @@ enum { DUMP_SPECIMEN_GRID = 55, DUMP_SPECIMEN_OTHER = 56 };
 void dump_specimen(const struct dump_specimen *specimen, struct text *ret_file);
 
 /* Gives every section with code of a cubin an address, 0x10000 apart, as a driver that loads it
- * does. `whole`: also to its symbols and its line table; otherwise these stay relative. */
-void dump_relocate(struct text *cubin, uint64_t address, bool whole);
+ * does: in the headers of the sections, in the symbols, or everywhere, line table included. What
+ * has no address stays an offset in its section. */
+enum dump_relocation { DUMP_RELOCATE_SECTIONS, DUMP_RELOCATE_SYMBOLS, DUMP_RELOCATE_ALL };
+void dump_relocate(struct text *cubin, uint64_t address, enum dump_relocation what);
 
 #endif

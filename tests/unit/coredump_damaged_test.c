@@ -31,7 +31,7 @@ static enum status read_bytes(const char *bytes, size_t count, struct error *err
 static void make_small(struct text *file, struct text *cubin)
 {
     opened_cubin(cubin);
-    dump_relocate(cubin, OPENED_CODE, false);
+    dump_relocate(cubin, OPENED_CODE, DUMP_RELOCATE_SECTIONS);
     struct dump_specimen specimen = { .image = cubin->bytes,
                                       .image_bytes = cubin->length,
                                       .entry = OPENED_NEST,

@@ -3,8 +3,9 @@
 #include "coredump_opened.h"
 
 enum relocated {
-    RELOCATED_SECTIONS, /* sections have addresses; symbols and lines are offsets in them */
-    RELOCATED_ALL,      /* symbols and lines have addresses too */
+    RELOCATED_SECTIONS = DUMP_RELOCATE_SECTIONS,
+    RELOCATED_SYMBOLS = DUMP_RELOCATE_SYMBOLS,
+    RELOCATED_ALL = DUMP_RELOCATE_ALL,
     RELOCATED_NOT,
     RELOCATED_COUNT
 };
@@ -14,7 +15,7 @@ static void open_faults(struct opened *opened, enum relocated how, struct dump_s
     struct text cubin;
     opened_cubin(&cubin);
     if (how != RELOCATED_NOT)
-        dump_relocate(&cubin, OPENED_CODE, how == RELOCATED_ALL);
+        dump_relocate(&cubin, OPENED_CODE, (enum dump_relocation)how);
     specimen->image = cubin.bytes;
     specimen->image_bytes = cubin.length;
     opened_specimen(opened, specimen);
@@ -181,6 +182,30 @@ static void test_not_found(void **state)
     opened_release(&opened);
 }
 
+/* A grid whose context is not in the table: its module's handle decides, if one module has it. */
+static void test_other_context(void **state)
+{
+    (void)state;
+    enum { GRIDS = 5, CONTEXT = 8 };
+    struct dump_specimen specimen = nest_at(0x30);
+    struct text cubin, file;
+    struct opened opened;
+    uint64_t rows;
+    opened_cubin(&cubin);
+    dump_relocate(&cubin, OPENED_CODE, DUMP_RELOCATE_SECTIONS);
+    specimen.image = cubin.bytes;
+    specimen.image_bytes = cubin.length;
+    dump_specimen(&specimen, &file);
+    memcpy(&rows, file.bytes + build_section_at(&file, GRIDS) + 24, sizeof(rows));
+    build_put_number(&file, rows + CONTEXT, 77, 8);
+    opened_init(&opened, &file);
+    assert_int_equal(coredump_grid_at(opened.dump, 0)->context_id, 77);
+    check_view(coredump_grid_at(opened.dump, 0)->name.candidates[0], "_Z4nestPfPKfi");
+    check_frame(coredump_place_at(opened.dump, 0), 2, "_Z4nestPfPKfi", 28);
+    opened_release(&opened);
+    text_release(&cubin);
+}
+
 /* An image that is no image: its names are missing, the rest of the dump is there. */
 static void test_bad_image(void **state)
 {
@@ -208,7 +233,7 @@ static void write_dump(const char *folder, const char *name, enum relocated how,
     struct text cubin, file;
     opened_cubin(&cubin);
     if (how != RELOCATED_NOT)
-        dump_relocate(&cubin, OPENED_CODE, how == RELOCATED_ALL);
+        dump_relocate(&cubin, OPENED_CODE, (enum dump_relocation)how);
     specimen.image = image ? cubin.bytes : NULL;
     specimen.image_bytes = cubin.length;
     dump_specimen(&specimen, &file);
@@ -248,7 +273,7 @@ int main(int argument_count, char **arguments)
         cmocka_unit_test(test_inlined),         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_called_function), cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_candidates),      cmocka_unit_test(test_not_found),
-        cmocka_unit_test(test_bad_image),
+        cmocka_unit_test(test_bad_image),       cmocka_unit_test(test_other_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
