@@ -182,6 +182,27 @@ static void test_not_found(void **state)
     opened_release(&opened);
 }
 
+/* The second section is at 0x180: the value 0x1b0 of the symbol of deep, which is in it, could be
+ * an address or an offset. Nothing is named after it. */
+static void test_two_readings(void **state)
+{
+    (void)state;
+    const uint64_t nest = 0x180;
+    struct dump_specimen specimen = nest_at(0);
+    struct text cubin;
+    struct opened opened;
+    opened_cubin(&cubin);
+    dump_relocate(&cubin, nest - 0x10000, DUMP_RELOCATE_SECTIONS);
+    specimen.image = cubin.bytes;
+    specimen.image_bytes = cubin.length;
+    specimen.entry = nest;
+    specimen.pc = nest + 0x40;
+    opened_specimen(&opened, &specimen);
+    check_view(coredump_place_at(opened.dump, 0)->function.candidates[0], "_Z4nestPfPKfi");
+    opened_release(&opened);
+    text_release(&cubin);
+}
+
 /* A grid whose context is not in the table: its module's handle decides, if one module has it. */
 static void test_other_context(void **state)
 {
@@ -274,6 +295,7 @@ int main(int argument_count, char **arguments)
         cmocka_unit_test(test_called_function), cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_candidates),      cmocka_unit_test(test_not_found),
         cmocka_unit_test(test_bad_image),       cmocka_unit_test(test_other_context),
+        cmocka_unit_test(test_two_readings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
