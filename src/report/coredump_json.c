@@ -94,6 +94,9 @@ static json_t *devices_json(struct text *out, const struct coredump *dump)
         json_put_count(out, item, "pci_device", device->pci_device);
         json_put_count(out, item, "sms", device->sm_count);
         json_put_count(out, item, "warps_per_sm", device->warps_per_sm);
+        json_put_count(out, item, "lanes_per_warp", device->lanes_per_warp);
+        json_put_count(out, item, "sm_major", device->sm_major);
+        json_put_count(out, item, "sm_minor", device->sm_minor);
         json_add(out, list, item);
     }
     return list;
@@ -152,6 +155,7 @@ static json_t *grid_json(struct text *out, const struct coredump_grid *grid)
     json_put_count(out, item, "device", grid->device_index);
     json_put_address(out, item, "context", grid->context_id);
     json_put_address(out, item, "module", grid->module);
+    json_put_address(out, item, "function", grid->function_handle);
     json_put_address(out, item, "entry", grid->entry);
     put_name(out, item, &grid->name);
     json_put_text(out, item, "status", coredump_grid_status_name(grid->status));
