@@ -5,6 +5,7 @@
  * runtime has the function. */
 #define _GNU_SOURCE
 #include "interpose/hip/hip.h"
+#include "interpose/next_dlsym.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -14,8 +15,6 @@
 #include <string.h>
 
 /* ---- Finding -------------------------------------------------------------------------------- */
-
-typedef void *(*find_function)(void *library, const char *name);
 
 static const struct {
     const char *name;
@@ -28,18 +27,6 @@ static const struct {
 _Static_assert(sizeof(wrappers) / sizeof(wrappers[0]) == HIP_INDEX_COUNT, "one for each row");
 
 static _Atomic(hip_function) reals[HIP_INDEX_COUNT];
-
-/* The C library's function that ours of the same name replaces. */
-static find_function real_dlsym(void)
-{
-    static const char *const versions[] = { "GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17" };
-    static _Atomic(find_function) found;
-    find_function function = atomic_load(&found);
-    for (size_t i = 0; !function && i < sizeof(versions) / sizeof(versions[0]); i++)
-        *(void **)&function = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-    atomic_store(&found, function);
-    return function;
-}
 
 struct library_search {
     char path[4096];
@@ -60,7 +47,7 @@ static int look_at_library(struct dl_phdr_info *info, size_t bytes, void *contex
  * alone. */
 hip_function hip_real_named(const char *name)
 {
-    find_function find = real_dlsym();
+    interpose_dlsym find = interpose_next_dlsym();
     struct library_search search = { "" };
     hip_function function = NULL;
     if (!find)
@@ -100,11 +87,12 @@ static hip_function wrapper_of(const char *name, hip_function found)
     return found;
 }
 
-EXPORT void *dlsym(void *restrict library, const char *restrict name);
+EXPORT void *traced_dlsym(void *restrict library, const char *restrict name);
+INTERPOSE_EXPORT_DLSYM(traced_dlsym);
 
-void *dlsym(void *restrict library, const char *restrict name)
+void *traced_dlsym(void *restrict library, const char *restrict name)
 {
-    find_function find = real_dlsym();
+    interpose_dlsym find = interpose_next_dlsym();
     if (!find)
         return NULL;
     /* The last thing done, so that the C library sees the program as its caller (RTLD_NEXT). */
