@@ -2,7 +2,10 @@
 # the library under test they are never sanitized: the traced program is not.
 add_library(greta_fake_trace_driver SHARED tests/fake_trace/fake_driver.c
             tests/fake_trace/fake_driver_memory.c tests/fake_trace/fake_kinds.c
-            tests/fake_trace/fake_shapes.c)
+            tests/fake_trace/fake_proc.c tests/fake_trace/fake_shapes.c)
+target_include_directories(greta_fake_trace_driver PRIVATE src)
+# Like the real driver's, its functions call each other and not what was loaded before it.
+target_link_options(greta_fake_trace_driver PRIVATE -Wl,-Bsymbolic)
 set_target_properties(greta_fake_trace_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
 add_library(greta_fake_trace_cupti SHARED tests/fake_trace/fake_cupti.c)
@@ -17,7 +20,7 @@ foreach(target greta_fake_trace_driver greta_fake_trace_cupti trace_program)
     target_link_options(${target} PRIVATE -fno-sanitize=all)
     target_link_libraries(${target} PRIVATE greta_warnings)
 endforeach()
-target_link_libraries(greta_fake_trace_driver PRIVATE ${CMAKE_DL_LIBS})
+target_link_libraries(greta_fake_trace_driver PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 target_link_libraries(greta_fake_trace_cupti PRIVATE greta_fake_trace_driver)
 target_link_libraries(trace_program PRIVATE greta_fake_trace_driver)
 

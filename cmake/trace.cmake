@@ -1,14 +1,15 @@
-# The libraries that greta trace puts into foreign programs: libgreta_trace_<backend>.so, from
-# src/interpose/ and src/interpose/<backend>/. They need nothing but the C library, show nothing but
+# The libraries that greta trace puts into foreign programs: libgreta_trace_<name>.so, from
+# src/interpose/ and src/interpose/<folder>/. They need nothing but the C library, show nothing but
 # their entry points, and are never built with sanitizers: the programs are not.
 
-function(greta_trace_library backend)
-    file(GLOB sources CONFIGURE_DEPENDS src/interpose/*.c src/interpose/${backend}/*.c
+# without: files of the folder that belong to another library, as a regular expression.
+function(greta_trace_library name folder map without)
+    file(GLOB sources CONFIGURE_DEPENDS src/interpose/*.c src/interpose/${folder}/*.c
          src/event/*.c)
-    list(FILTER sources EXCLUDE REGEX "/flight_pack\\.c$") # needs zstd
+    list(FILTER sources EXCLUDE REGEX "/flight_pack\\.c$|/${folder}/(${without})\\.c$") # the former needs zstd
     list(APPEND sources src/base/status.c src/base/clock.c src/base/mapfile.c src/base/fault.c
          src/base/bytes.c src/base/text.c)
-    set(target greta_trace_${backend})
+    set(target greta_trace_${name})
     add_library(${target} SHARED ${sources})
     target_include_directories(${target} PRIVATE src)
     # xxhash as a header only: a library of that name in the program may be another version.
@@ -18,18 +19,19 @@ function(greta_trace_library backend)
         target_compile_options(${target} PRIVATE -fno-sanitize=all)
         target_link_options(${target} PRIVATE -fno-sanitize=all)
     endif()
-    set(map ${CMAKE_SOURCE_DIR}/src/interpose/${backend}/exports.map)
+    set(map ${CMAKE_SOURCE_DIR}/src/interpose/${folder}/${map})
     target_link_options(${target} PRIVATE -Wl,--version-script=${map} -Wl,-z,defs)
     set_target_properties(${target} PROPERTIES LINK_DEPENDS ${map})
     target_link_libraries(${target} PRIVATE greta_warnings Threads::Threads ${CMAKE_DL_LIBS})
     install(TARGETS ${target} DESTINATION ${CMAKE_INSTALL_LIBDIR}/greta)
 endfunction()
 
-greta_trace_library(cuda)
-greta_trace_library(hip)
-# Its dlsym must leave no stack frame: what RTLD_NEXT means depends on the caller.
-set_source_files_properties(src/interpose/hip/preload.c PROPERTIES COMPILE_OPTIONS
-                            "-O2;-foptimize-sibling-calls")
+greta_trace_library(cuda cuda exports.map "inject|cupti")
+greta_trace_library(cupti cuda exports_cupti.map "preload|wrappers")
+greta_trace_library(hip hip exports.map "")
+# Their dlsym must leave no stack frame: what RTLD_NEXT means depends on the caller.
+set_source_files_properties(src/interpose/cuda/preload.c src/interpose/hip/preload.c PROPERTIES
+                            COMPILE_OPTIONS "-O2;-foptimize-sibling-calls")
 
 # Reads foreign bytes: tests and fuzzers link it by itself.
 add_library(greta_code_object STATIC src/interpose/hip/code_object.c src/interpose/hip/message.c)
@@ -39,4 +41,4 @@ target_link_libraries(greta_code_object PUBLIC greta_base PRIVATE greta_warnings
 file(RELATIVE_PATH greta_library_folder ${CMAKE_INSTALL_FULL_BINDIR}/..
      ${CMAKE_INSTALL_FULL_LIBDIR}/greta)
 target_compile_definitions(greta_campaign PRIVATE GRETA_LIBRARY_FOLDER="${greta_library_folder}")
-add_dependencies(greta greta_trace_cuda greta_trace_hip)
+add_dependencies(greta greta_trace_cuda greta_trace_cupti greta_trace_hip)

@@ -214,13 +214,13 @@ struct trace_options {
     const char *version, *commit, *command, *author; /* as in campaign_options */
     const char *artifacts;                           /* NULL: nothing is kept */
     const char *backend;                             /* "auto", "cuda", "hip" */
-    const char *cupti; /* a libcupti to use; NULL: one is looked for */
-    uint32_t records;  /* of each recording; 0: its own choice */
-    bool summary;      /* figures of the program's use of the GPU */
-    bool narrow;       /* run again to narrow a window of launches */
+    bool cupti;                /* CUDA calls are seen through CUPTI, without preloading */
+    const char *cupti_library; /* a libcupti to use; NULL: one is looked for */
+    uint32_t records;          /* of each recording; 0: its own choice */
+    bool summary;              /* figures of the program's use of the GPU */
+    bool narrow;               /* run again to narrow a window of launches */
     enum report_language language;
     int (*take_signal)(void); /* a signal that came for the program, once; 0: none; may be NULL */
-    bool set_user_id;         /* filled by campaign_trace */
 };
 
 /* Signals meant for the program: the caller of campaign_trace catches or ignores them. */

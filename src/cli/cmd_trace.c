@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 struct settings {
-    const char *artifacts, *author, *language, *backend, *cupti;
+    const char *artifacts, *author, *language, *backend, *cupti_library;
     uint32_t records;
     int32_t error_exit_code, inconclusive_exit_code;
-    bool summary, narrow, json, quiet;
+    bool summary, narrow, json, quiet, cupti;
 };
 
 static const struct settings defaults = {
@@ -41,8 +41,11 @@ static const struct cli_option options[] = {
       "keep recordings and reports in DIR/DATE/ID, as greta audit does", NULL, true },
     { "--backend", "NAME", CLI_TEXT, AT(backend), "which calls to record (default: auto, all)",
       "auto cuda hip", false },
-    { "--cupti", "FILE", CLI_TEXT, AT(cupti),
-      "the libcupti to use (default: the program's own, else the toolkit's)", NULL, true },
+    { "--cupti", NULL, CLI_FLAG, AT(cupti),
+      "see CUDA calls through CUPTI, for programs that no library can be preloaded into", NULL,
+      false },
+    { "--cupti-library", "FILE", CLI_TEXT, AT(cupti_library),
+      "the same with this libcupti (default: the program's own, else the toolkit's)", NULL, true },
     { "--records", "N", CLI_U32, AT(records),
       "calls a recording holds before old ones are overwritten (default: 262144)", NULL, false },
     { "--author", "NAME", CLI_TEXT, AT(author), "name of the report's author", NULL, false },
@@ -177,7 +180,8 @@ static enum cli_exit run_trace(const struct cli_invocation *invocation)
         .author = settings->author,
         .artifacts = settings->artifacts,
         .backend = settings->backend,
-        .cupti = settings->cupti,
+        .cupti = settings->cupti || settings->cupti_library,
+        .cupti_library = settings->cupti_library,
         .records = settings->records,
         .summary = settings->summary,
         .narrow = settings->narrow,
@@ -221,10 +225,11 @@ const struct cli_command cli_trace = {
         "debug information (-g) and libdw is installed. What a kernel does with a pointer is not "
         "known: findings that rest on it are called possible, with the reason, and never "
         "CONFIRMED.\n\n"
-        "CUDA programs load libgreta_trace_cuda.so through the driver (CUDA_INJECTION64_PATH) and "
-        "need libcupti, which comes with the CUDA toolkit and with PyTorch; HIP programs have "
-        "libgreta_trace_hip.so preloaded. If no call could be seen the verdict is INCONCLUSIVE and "
-        "says why.\n\n"
+        "The program has libgreta_trace_cuda.so and libgreta_trace_hip.so preloaded, before what "
+        "LD_PRELOAD already names. With --cupti the CUDA driver loads a library instead "
+        "(CUDA_INJECTION64_PATH), which needs libcupti from the CUDA toolkit or from PyTorch; GPU "
+        "core dumps are then switched off by the driver. If no call could be seen the verdict is "
+        "INCONCLUSIVE and says why.\n\n"
         "Exit status: the program's own; N of --error-exitcode if a root cause was found or a "
         "defect was seen; N of --inconclusive-exitcode if the verdict is INCONCLUSIVE and the "
         "program succeeded; 4 if --error-exitcode was given without it, the program succeeded and "

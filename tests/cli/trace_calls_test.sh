@@ -5,16 +5,15 @@ fake=$GRETA_BUILD/fake_trace
 program=$fake/trace_program
 [ -x "$program" ] || exit 77
 export LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-unset CUDA_INJECTION64_PATH CUDA_PATH CUDA_HOME
-trace() { "$GRETA" trace --backend cuda --records 4096 --error-exitcode 99 "$@"; }
-with_cupti() { trace --cupti "$fake/libcupti.so.13" -- "$program" "$@"; }
+unset CUDA_INJECTION64_PATH
+trace() { "$GRETA" trace --backend cuda --records 4096 --error-exitcode 99 -- "$program" "$@"; }
 
 # found SCENE WORDS...: a certain finding.
 found()
 {
     local scene=$1
     shift
-    expect_exit 99 with_cupti "$scene"
+    expect_exit 99 trace "$scene"
     expect_stderr "verdict: ROOT_CAUSE"
     for words in "$@"; do expect_stderr "$words"; done
     [ "$(grep -c CONFIRMED "$captured/err")" -eq 1 ] || fail "expected one finding"
@@ -22,7 +21,7 @@ found()
 
 clean()
 {
-    expect_exit 0 with_cupti "$1"
+    expect_exit 0 trace "$1"
     expect_stderr "verdict: CLEAN"
 }
 
@@ -47,7 +46,7 @@ found asked-too-early "CONFIRMED overlapping-copies: cuMemcpyDtoHAsync" "cuMemcp
 
 # Graphs whose nodes were added by hand.
 found stale-node "CONFIRMED stale-graph: cuGraphAddMemcpyNode" "destroyed after the graph was recorded"
-expect_exit 0 with_cupti changed-node # what it does now is not known
+expect_exit 0 trace changed-node # what it does now is not known
 expect_stderr "verdict: INCONCLUSIVE"
 
 # Memory that goes with its context is no leak, is not read any more, and is gone.
@@ -56,22 +55,4 @@ found after-reset "CONFIRMED use-after-free: cuMemcpyDtoH" "freed by cuDevicePri
 
 # A fault is found whichever call reports it first.
 found fault-at-free "CONFIRMED kernel-fault: out_of_bounds" "later at cuMemFree"
-
-# Where CUPTI is found if it is not named: on the library path, in a toolkit that the environment
-# names, next to the program's own CUDA runtime.
-expect_exit 0 trace -- "$program" nothing
-expect_stderr "verdict: CLEAN"
-mkdir -p driver toolkit/extras/CUPTI/lib64 beside
-cp -P "$fake"/libcuda.so* driver/
-cp -L "$fake/libcupti.so.13" toolkit/extras/CUPTI/lib64/
-cp -L "$fake/libcupti.so.13" beside/
-cp -L "$fake/libcupti.so.13" beside/libcudart.so.13 # any library will do
-export LD_LIBRARY_PATH=$PWD/driver
-for variable in CUDA_PATH CUDA_HOME; do
-    expect_exit 0 env "$variable=$PWD/toolkit" "$GRETA" trace --backend cuda -- "$program" nothing
-    expect_stderr "verdict: CLEAN"
-done
-expect_exit 0 trace -- env "LD_PRELOAD=$PWD/beside/libcudart.so.13" "$program" nothing
-expect_stderr "verdict: CLEAN"
-rm -r driver toolkit beside
 finish

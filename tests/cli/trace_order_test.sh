@@ -7,7 +7,7 @@ program=$fake/trace_program
 [ -x "$program" ] || exit 77
 export LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 unset CUDA_INJECTION64_PATH
-trace() { "$GRETA" trace --backend cuda --cupti "$fake/libcupti.so.13" --records 4096 --error-exitcode 99 "$@"; }
+trace() { "$GRETA" trace --backend cuda --records 4096 --error-exitcode 99 "$@"; }
 
 # confirmed SCENE WORDS...
 confirmed()

@@ -33,34 +33,37 @@ spanish()
 }
 
 # The words are found where they are: in what is printed in English.
-expect_exit 0 "$GRETA" trace --backend cuda --cupti "$fake/libcupti.so.13" --summary -- "$program" unordered
+expect_exit 0 "$GRETA" trace --backend cuda --summary -- "$program" unordered
 for word in findings with summary transfers host copies launches verdict recorded other called; do
     grep -E -q -i -w "$word" "$captured/err" || fail "expected '$word' in English"
 done
 
-cupti=(--cupti "$fake/libcupti.so.13")
 for scene in nothing past-end double-free rewritten unordered unordered-kernel wrong-way freed-async \
     host-freed stale-graph leak pool-freed changed-node after-reset; do
-    spanish 0 "${cupti[@]}" --summary -- "$program" "$scene"
+    spanish 0 --summary -- "$program" "$scene"
 done
-spanish 9 "${cupti[@]}" --narrow -- "$program" fault
-spanish 139 "${cupti[@]}" -- "$program" crash
-spanish 134 "${cupti[@]}" -- "$program" destroyed-stream
-spanish 7 "${cupti[@]}" -- "$program" nothing 7
-spanish 0 "${cupti[@]}" --artifacts kept -- "$program" unordered
+spanish 9 --narrow -- "$program" fault
+spanish 139 -- "$program" crash
+spanish 134 -- "$program" destroyed-stream
+spanish 7 -- "$program" nothing 7
+spanish 0 --artifacts kept -- "$program" unordered
 rm -r kept
 
 # Where nothing could be seen, and why.
 spanish 0 -- true
 spanish 4 --error-exitcode 99 -- true
 expect_stderr "código de salida 4: se pidió una comprobación y no se pudo comprobar nada"
-spanish 98 "${cupti[@]}" --inconclusive-exitcode 98 -- "$program" unordered-kernel
-spanish 0 --cupti /nonexistent/libcupti.so -- "$program" nothing
+spanish 98 --inconclusive-exitcode 98 -- "$program" unordered-kernel
+spanish 0 --cupti-library /nonexistent/libcupti.so -- "$program" nothing
 expect_stderr "no se puede cargar como CUPTI"
-FAKE_CUPTI_TAKEN=1 spanish 0 "${cupti[@]}" -- "$program" nothing
+FAKE_CUPTI_TAKEN=1 spanish 0 --cupti-library "$fake/libcupti.so.13" -- "$program" nothing
 expect_stderr "otra herramienta"
 cp "$(type -P true)" ./changes_user && chmod u+s ./changes_user
 spanish 0 -- ./changes_user
 expect_stderr "cambia de usuario"
 rm ./changes_user
+if [ -x "$fake/trace_static" ]; then
+    spanish 0 -- "$fake/trace_static"
+    expect_stderr "enlazado estáticamente"
+fi
 finish

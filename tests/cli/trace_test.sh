@@ -1,11 +1,11 @@
-# trace_test.sh - greta trace: a program over an emulated driver and CUPTI, one thing wrong at a time.
+# trace_test.sh - greta trace: a program over an emulated driver, one thing wrong at a time.
 source "$(dirname "$0")/lib.sh"
 fake=$GRETA_BUILD/fake_trace
 program=$fake/trace_program
 [ -x "$program" ] || exit 77
 export LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 unset CUDA_INJECTION64_PATH
-trace() { "$GRETA" trace --backend cuda --cupti "$fake/libcupti.so.13" "$@"; }
+trace() { "$GRETA" trace --backend cuda "$@"; }
 
 # Input, output and exit code are the program's own.
 expect_exit 0 trace -- "$program" nothing
@@ -86,20 +86,11 @@ expect_exit 5 trace --error-exitcode 99 -- "$program" no-gpu 5
 expect_stderr "verdict: INCONCLUSIVE"
 expect_stderr "no GPU call was seen"
 grep -q "exit status" "$captured/err" && fail "expected the program's own exit code"
-FAKE_CUPTI_TAKEN=1 expect_exit 0 trace -- "$program" nothing
-expect_stderr "verdict: INCONCLUSIVE"
-expect_stderr "another tool may be using it"
-expect_stderr "(CUPTI "
-expect_exit 0 "$GRETA" trace --backend cuda --cupti /nonexistent/libcupti.so -- "$program" nothing
-expect_stderr "the file given with --cupti cannot be loaded as CUPTI (/nonexistent/libcupti.so)"
-expect_stderr "verdict: INCONCLUSIVE"
 cp "$(type -P true)" ./changes_user && chmod u+s ./changes_user
 expect_exit 0 trace -- ./changes_user
 expect_stderr "changes its user"
 expect_stderr "verdict: INCONCLUSIVE"
 rm ./changes_user
-CUDA_INJECTION64_PATH=/other.so expect_exit 3 trace -- "$program" nothing
-expect_stderr "another tool is in the program"
 expect_exit 3 trace -- ./no-such-program
 expect_stderr "cannot start ./no-such-program"
 expect_exit 2 "$GRETA" trace
@@ -128,8 +119,6 @@ expect_exit 137 trace --artifacts kept -- bash -c 'kill -9 $$'
 cp kept/*/*/summary.json "$captured/out"
 expect_json "j['program']['signal'] == 9 and 'no GPU call' in j['program']['reasons'][0]['en']"
 rm -r kept
-FAKE_CUPTI_TAKEN=1 expect_exit 0 trace --json -- "$program" nothing
-expect_program exited nothing "CUPTI refused: another tool may be using it (CUPTI "
 expect_exit 7 trace --json -- "$program" nothing 7
 expect_program exited all
 expect_json "j['program']['exit_code'] == 7 and j['program']['reasons'] == []"

@@ -1,8 +1,10 @@
 /* fake_driver.c - the emulated driver but for its memory; see fake_trace.h. Every call takes effect
  * at once: tests look at the order that the recording reports, not at what this driver does. */
+#define _GNU_SOURCE /* PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP */
 #include "fake_driver.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +31,19 @@ struct callback_data {
     uint64_t *correlation_data;
     uint32_t correlation_id;
 };
+
+/* Programs call from several threads. A host function calls the driver within a call. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+void fake_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void fake_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
 
 static fake_callback told;
 static void *told_context;
@@ -61,6 +76,13 @@ void fake_tell(int site, uint32_t id, const char *name, const void *parameters, 
 void fake_new_context(void)
 {
     context_uid++;
+}
+
+/* There is one at a time, with the same handle as the one before it. */
+EXPORT result cuCtxGetCurrent(void **context)
+{
+    *context = &told;
+    return OK;
 }
 
 /* ---- Streams -------------------------------------------------------------------------------- */
@@ -102,6 +124,11 @@ static result use(stream on)
 EXPORT result cuStreamSynchronize(stream on)
 {
     CALL(126, "cuStreamSynchronize", on, NULL, use(on));
+}
+
+EXPORT result cuStreamSynchronize_ptsz(stream on)
+{
+    CALL(440, "cuStreamSynchronize_ptsz", on, NULL, use(on));
 }
 
 /* It has no arguments to show. */
@@ -200,6 +227,16 @@ EXPORT result cuFuncGetParamInfo(function kernel, size_t index, size_t *offset, 
     return OK;
 }
 
+EXPORT result cuFuncGetName(const char **name, function kernel)
+{
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
+        if (kernel == &kernels[i]) {
+            *name = kernels[i].name;
+            return OK;
+        }
+    return INVALID_HANDLE;
+}
+
 /* The error is returned by a later copy or wait; launches after the faulty one are queued before
  * anybody knows. */
 static result launch(const struct fake_kernel *kernel, stream on)
@@ -211,28 +248,51 @@ static result launch(const struct fake_kernel *kernel, stream on)
     return OK;
 }
 
+struct launch {
+    function kernel;
+    unsigned int grid[3], block[3], shared_bytes;
+    stream on;
+    void **parameters, **extra;
+};
+
+static result tell_launch(uint32_t id, const char *name, const struct launch *arguments)
+{
+    const char *kernel = arguments->kernel->name;
+    result code = OK;
+    fake_tell(0, id, name, arguments, &code, kernel);
+    code = launch(arguments->kernel, arguments->on);
+    fake_tell(1, id, name, arguments, &code, kernel);
+    return code;
+}
+
 EXPORT result cuLaunchKernel(function kernel, unsigned int grid_x, unsigned int grid_y,
                              unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                              unsigned int block_z, unsigned int shared_bytes, stream on,
                              void **parameters, void **extra)
 {
-    struct {
-        function kernel;
-        unsigned int grid[3], block[3], shared_bytes;
-        stream on;
-        void **parameters, **extra;
-    } arguments = { kernel,
-                    { grid_x, grid_y, grid_z },
-                    { block_x, block_y, block_z },
-                    shared_bytes,
-                    on,
-                    parameters,
-                    extra };
-    result code = OK;
-    fake_tell(0, 307, "cuLaunchKernel", &arguments, &code, kernel->name);
-    code = launch(kernel, on);
-    fake_tell(1, 307, "cuLaunchKernel", &arguments, &code, kernel->name);
-    return code;
+    struct launch arguments = { kernel,
+                                { grid_x, grid_y, grid_z },
+                                { block_x, block_y, block_z },
+                                shared_bytes,
+                                on,
+                                parameters,
+                                extra };
+    return tell_launch(307, "cuLaunchKernel", &arguments);
+}
+
+EXPORT result cuLaunchKernel_ptsz(function kernel, unsigned int grid_x, unsigned int grid_y,
+                                  unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                  unsigned int block_z, unsigned int shared_bytes, stream on,
+                                  void **parameters, void **extra)
+{
+    struct launch arguments = { kernel,
+                                { grid_x, grid_y, grid_z },
+                                { block_x, block_y, block_z },
+                                shared_bytes,
+                                on,
+                                parameters,
+                                extra };
+    return tell_launch(442, "cuLaunchKernel_ptsz", &arguments);
 }
 
 /* ---- Graphs --------------------------------------------------------------------------------- */

@@ -14,6 +14,9 @@ struct fake_stream {
 /* Once a kernel was out of bounds. */
 extern int fake_lost;
 
+void fake_lock(void);
+void fake_unlock(void);
+
 /* As CUPTI does, if it is asked for that call. */
 void fake_tell(int site, uint32_t id, const char *name, const void *parameters, result *code,
                const char *symbol);
@@ -22,7 +25,9 @@ void fake_tell(int site, uint32_t id, const char *name, const void *parameters, 
 #define CALL(id, name, arguments, symbol, does)                                                    \
     result code = OK;                                                                              \
     fake_tell(0, (id), name, &(arguments), &code, (symbol));                                       \
+    fake_lock();                                                                                   \
     code = fake_lost ? ILLEGAL_ADDRESS : (does);                                                   \
+    fake_unlock();                                                                                 \
     fake_tell(1, (id), name, &(arguments), &code, (symbol));                                       \
     return code
 

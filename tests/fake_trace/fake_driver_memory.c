@@ -193,6 +193,18 @@ EXPORT result cuMemcpyDtoHAsync_v2(void *target, address source, size_t bytes, s
     CALL(279, "cuMemcpyDtoHAsync_v2", copy, NULL, move(&copy, 0, 1));
 }
 
+EXPORT result cuMemcpyHtoDAsync_v2_ptsz(address target, const void *source, size_t bytes, stream on)
+{
+    struct copy copy = { target, as_address(source), bytes, on };
+    CALL(421, "cuMemcpyHtoDAsync_v2_ptsz", copy, NULL, move(&copy, 1, 0));
+}
+
+EXPORT result cuMemcpyDtoHAsync_v2_ptsz(void *target, address source, size_t bytes, stream on)
+{
+    struct copy copy = { as_address(target), source, bytes, on };
+    CALL(422, "cuMemcpyDtoHAsync_v2_ptsz", copy, NULL, move(&copy, 0, 1));
+}
+
 EXPORT result cuMemcpyDtoDAsync_v2(address target, address source, size_t bytes, stream on)
 {
     struct copy copy = { target, source, bytes, on };

@@ -2,8 +2,9 @@
  * their names say in host memory, and are reported to a subscriber as by CUPTI. Faults are the
  * real ones: a kernel that is out of bounds makes every later call return 700.
  *
- * Two shared libraries with the real names; a test program is linked with the driver, and the
- * library of greta trace finds the CUPTI by --cupti. */
+ * Two shared libraries with the real names. A test program is linked with the driver, or finds its
+ * functions as the CUDA runtime does (routes.c); the library of greta trace that uses CUPTI finds
+ * it by --cupti-library. */
 #ifndef GRETA_TESTS_FAKE_TRACE_H
 #define GRETA_TESTS_FAKE_TRACE_H
 
@@ -93,6 +94,21 @@ result cuStreamBeginCapture_v2(stream on, int mode);
 result cuStreamEndCapture(stream on, graph *made);
 result cuGraphInstantiateWithFlags(graph *made, graph from, unsigned long long flags);
 result cuGraphLaunch(graph executable, stream on);
+
+result cuFuncGetName(const char **name, function kernel);
+result cuCtxGetCurrent(void **context);
+/* The same where stream 0 is the calling thread's own. */
+result cuMemcpyHtoDAsync_v2_ptsz(address target, const void *source, size_t bytes, stream on);
+result cuMemcpyDtoHAsync_v2_ptsz(void *target, address source, size_t bytes, stream on);
+result cuStreamSynchronize_ptsz(stream on);
+result cuLaunchKernel_ptsz(function kernel, unsigned int grid_x, unsigned int grid_y,
+                           unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                           unsigned int block_z, unsigned int shared_bytes, stream on,
+                           void **parameters, void **extra);
+
+/* fake_proc.c */
+result cuGetProcAddress(const char *name, void **found, int version, uint64_t flags);
+result cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *query);
 
 result cuStreamQuery(stream on);
 result cuEventQuery(event mark);

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,36 +63,15 @@ static enum status find_libraries(struct trace *trace, struct error *err)
     char *slash = strrchr(program, '/');
     if (slash)
         *slash = '\0';
-    bool cuda = strcmp(backend, "hip") != 0 && find_library(program, "cuda", trace->library_cuda);
+    const char *way = trace->options->cupti ? "cupti" : "cuda";
+    bool cuda = strcmp(backend, "hip") != 0 && find_library(program, way, trace->library_cuda);
     bool hip = strcmp(backend, "cuda") != 0 && find_library(program, "hip", trace->library_hip);
     if (cuda || hip)
         return STATUS_OK;
     return error_set(err, STATUS_NOT_FOUND,
-                     "expected libgreta_trace_cuda.so or libgreta_trace_hip.so next to greta or in "
+                     "expected libgreta_trace_%s.so or libgreta_trace_hip.so next to greta or in "
                      "%s/../%s, found neither",
-                     program, GRETA_LIBRARY_FOLDER);
-}
-
-/* Libraries do not get into a program that runs as somebody else. */
-static bool changes_user(const char *const *environment, const char *name)
-{
-    struct stat info;
-    const char *paths = "";
-    char path[FILES_PATH_BYTES];
-    if (strchr(name, '/'))
-        return stat(name, &info) == 0 && (info.st_mode & (S_ISUID | S_ISGID));
-    for (size_t i = 0; environment[i]; i++)
-        if (strncmp(environment[i], "PATH=", 5) == 0)
-            paths = environment[i] + 5;
-    while (*paths) {
-        size_t length = strcspn(paths, ":");
-        snprintf(path, sizeof(path), "%.*s/%.1000s", (int)(length < 2000 ? length : 2000), paths,
-                 name);
-        if (stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0)
-            return (info.st_mode & (S_ISUID | S_ISGID)) != 0;
-        paths += length + (paths[length] == ':');
-    }
-    return false;
+                     way, program, GRETA_LIBRARY_FOLDER);
 }
 
 /* ---- Folders -------------------------------------------------------------------------------- */
@@ -194,9 +172,8 @@ static enum status narrow(struct trace *trace, struct error *err)
 enum status campaign_trace(const struct trace_options *options, struct trace_result *result,
                            struct error *err)
 {
-    struct trace_options filled = *options;
-    struct trace trace = { .options = &filled };
-    filled.set_user_id = changes_user(options->environment, options->arguments[0]);
+    struct trace trace = { .options = options };
+    trace.program_kind = trace_program_kind(options->environment, options->arguments[0]);
     trace.processes = calloc(TRACE_PROCESS_LIMIT, sizeof(*trace.processes));
     enum status status = trace.processes
                              ? STATUS_OK

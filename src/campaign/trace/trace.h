@@ -54,11 +54,19 @@ struct trace_process {
     char missing[800];
 };
 
+/* What decides whether a library can be put into the program. */
+enum trace_program_kind {
+    TRACE_PROGRAM_USUAL,        /* as far as is known: a script's interpreter is not looked at */
+    TRACE_PROGRAM_CHANGES_USER, /* setuid, setgid */
+    TRACE_PROGRAM_STATIC,       /* linked without the dynamic linker, which is what preloads */
+};
+
 /* Why nothing could be looked at. */
 enum trace_blindness {
     TRACE_NOT_BLIND,
     TRACE_BLIND_NOTE,       /* a library says why */
     TRACE_BLIND_OTHER_USER, /* a setuid program */
+    TRACE_BLIND_STATIC,     /* nothing can be preloaded */
     TRACE_BLIND_NO_CALL,    /* no GPU call was seen */
     TRACE_BLIND_NO_MEMORY,  /* calls were seen, none with memory */
 };
@@ -69,7 +77,9 @@ struct trace {
     char run[FILES_PATH_BYTES];    /* where recordings go */
     bool keep;                     /* the folder */
     char id[32], date[32];
-    char library_cuda[FILES_PATH_BYTES], library_hip[FILES_PATH_BYTES]; /* "": not there */
+    /* "": not there. The first is preloaded, or with options->cupti loaded by the driver. */
+    char library_cuda[FILES_PATH_BYTES], library_hip[FILES_PATH_BYTES];
+    enum trace_program_kind program_kind;
     struct trace_process *processes;
     size_t process_count;
     uint64_t unread; /* recordings there was no room for */
@@ -87,6 +97,8 @@ struct trace {
 
 /* trace_run.c: the program and its recordings, to its end. narrow: "FIRST-LAST", or NULL. */
 MUST_CHECK enum status trace_run(struct trace *trace, const char *narrow, struct error *err);
+/* trace_program.c: name is looked up as a shell would. */
+enum trace_program_kind trace_program_kind(const char *const *environment, const char *name);
 /* trace_follow.c */
 void trace_look_for_recordings(struct trace *trace);
 void trace_stop_following(struct trace *trace);

@@ -172,6 +172,7 @@ static void add_blindness(const struct trace *trace, enum report_language langua
                           struct text *text)
 {
     static const enum word reasons[] = { [TRACE_BLIND_OTHER_USER] = WORD_TRACE_OTHER_USER,
+                                         [TRACE_BLIND_STATIC] = WORD_TRACE_STATIC,
                                          [TRACE_BLIND_NO_CALL] = WORD_TRACE_NO_CALL,
                                          [TRACE_BLIND_NO_MEMORY] = WORD_TRACE_NO_MEMORY };
     if (trace->blind == TRACE_NOT_BLIND || trace->blind == TRACE_BLIND_NOTE)

@@ -111,7 +111,11 @@ static enum trace_blindness blindness_of(const struct trace *trace,
     }
     if (trace->note[0])
         return TRACE_BLIND_NOTE;
-    return trace->options->set_user_id ? TRACE_BLIND_OTHER_USER : TRACE_BLIND_NO_CALL;
+    if (trace->program_kind == TRACE_PROGRAM_CHANGES_USER)
+        return TRACE_BLIND_OTHER_USER;
+    bool preloaded = !trace->options->cupti || !trace->library_cuda[0];
+    return preloaded && trace->program_kind == TRACE_PROGRAM_STATIC ? TRACE_BLIND_STATIC
+                                                                    : TRACE_BLIND_NO_CALL;
 }
 
 /* The program itself was seen to end; for processes that it started, the recording says how. */

@@ -82,30 +82,58 @@ static bool join_environment(struct added *added, const char *const *environment
     return true;
 }
 
+/* A tool that is in the program already has the driver's only place for one. */
+static enum status check_injection(const struct trace *trace, struct error *err)
+{
+    const char *taken = find_variable(trace->options->environment, "CUDA_INJECTION64_PATH");
+    if (!taken || !trace->options->cupti || !trace->library_cuda[0])
+        return STATUS_OK;
+    return error_set(err, STATUS_REFUSED,
+                     "expected CUDA_INJECTION64_PATH to be unset, found %.300s: another tool is "
+                     "in the program; unset it, or leave out --cupti",
+                     taken);
+}
+
+/* Our libraries, then the caller's. The dynamic linker knows no quotes. */
+static enum status join_preloaded(const struct trace *trace, char ret_list[3 * FILES_PATH_BYTES],
+                                  struct error *err)
+{
+    const char *libraries[] = { trace->options->cupti ? "" : trace->library_cuda,
+                                trace->library_hip };
+    size_t length = 0;
+    ret_list[0] = '\0';
+    for (size_t i = 0; i < COUNT_OF(libraries); i++) {
+        if (libraries[i][strcspn(libraries[i], ": ")])
+            return error_set(err, STATUS_REFUSED,
+                             "cannot preload %s: LD_PRELOAD takes no path with a space or a colon; "
+                             "move greta to another folder",
+                             libraries[i]);
+        if (libraries[i][0])
+            length += (size_t)snprintf(ret_list + length, FILES_PATH_BYTES + 1, "%s%s",
+                                       length ? ":" : "", libraries[i]);
+    }
+    return STATUS_OK;
+}
+
 static enum status make_environment(const struct trace *trace, const char *narrow,
                                     struct added *added, struct error *err)
 {
     const struct trace_options *options = trace->options;
-    const char *const *environment = options->environment;
-    const char *taken = find_variable(environment, "CUDA_INJECTION64_PATH");
-    char records[16];
-    if (taken && trace->library_cuda[0])
-        return error_set(
-            err, STATUS_REFUSED,
-            "expected CUDA_INJECTION64_PATH to be unset, found %.300s: another tool is "
-            "in the program; unset it, or choose --backend hip",
-            taken);
+    char records[16], preloaded[3 * FILES_PATH_BYTES];
+    TRY(check_injection(trace, err));
+    TRY(join_preloaded(trace, preloaded, err));
     snprintf(records, sizeof(records), "%u", options->records);
+    bool injects = options->cupti && trace->library_cuda[0];
     bool good =
         add_variable(added, INTERPOSE_VARIABLE_FOLDER, trace->run, NULL) &&
         (!options->records || add_variable(added, INTERPOSE_VARIABLE_RECORDS, records, NULL)) &&
         (!narrow || add_variable(added, INTERPOSE_VARIABLE_NARROW, narrow, NULL)) &&
-        (!options->cupti || add_variable(added, INTERPOSE_VARIABLE_CUPTI, options->cupti, NULL)) &&
-        (!trace->library_cuda[0] ||
-         add_variable(added, "CUDA_INJECTION64_PATH", trace->library_cuda, NULL)) &&
-        (!trace->library_hip[0] || add_variable(added, "LD_PRELOAD", trace->library_hip,
-                                                find_variable(environment, "LD_PRELOAD"))) &&
-        join_environment(added, environment);
+        (!options->cupti_library ||
+         add_variable(added, INTERPOSE_VARIABLE_CUPTI, options->cupti_library, NULL)) &&
+        (!injects || add_variable(added, "CUDA_INJECTION64_PATH", trace->library_cuda, NULL)) &&
+        (!preloaded[0] || add_variable(added, "LD_PRELOAD", preloaded,
+                                       find_variable(options->environment, "LD_PRELOAD"))) &&
+        join_environment(added, options->environment);
     return good ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for an environment");
 }
 

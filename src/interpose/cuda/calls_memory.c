@@ -18,33 +18,33 @@ static void begin_alloc(struct cuda_call *call, uint64_t bytes,
 
 void cuda_begin_alloc(struct cuda_call *call)
 {
-    const struct args_alloc *args = call->data->parameters;
+    const struct args_alloc *args = call->arguments;
     begin_alloc(call, args->bytes, NULL);
 }
 
 void cuda_begin_alloc_async(struct cuda_call *call)
 {
-    const struct args_alloc *args = call->data->parameters;
+    const struct args_alloc *args = call->arguments;
     struct interpose_stream stream = cuda_stream(call, args->stream);
     begin_alloc(call, args->bytes, &stream);
 }
 
 void cuda_begin_alloc_pool(struct cuda_call *call)
 {
-    const struct args_alloc_pool *args = call->data->parameters;
+    const struct args_alloc_pool *args = call->arguments;
     struct interpose_stream stream = cuda_stream(call, args->stream);
     begin_alloc(call, args->bytes, &stream);
 }
 
 void cuda_begin_alloc_pitch(struct cuda_call *call)
 {
-    const struct args_alloc_pitch *args = call->data->parameters;
+    const struct args_alloc_pitch *args = call->arguments;
     begin_alloc(call, args->width * args->height, NULL);
 }
 
 void cuda_begin_map(struct cuda_call *call)
 {
-    const struct args_range *args = call->data->parameters;
+    const struct args_range *args = call->arguments;
     begin_alloc(call, args->bytes, NULL);
 }
 
@@ -55,14 +55,14 @@ void cuda_begin_register(struct cuda_call *call)
 
 void cuda_end_alloc(struct cuda_call *call)
 {
-    const struct args_alloc *args = call->data->parameters;
+    const struct args_alloc *args = call->arguments;
     uint64_t address = call->code == 0 && args->address ? *args->address : 0;
     interpose_alloc_end(call->trace, &call->call, address, call->code);
 }
 
 void cuda_end_alloc_pitch(struct cuda_call *call)
 {
-    const struct args_alloc_pitch *args = call->data->parameters;
+    const struct args_alloc_pitch *args = call->arguments;
     uint64_t bytes;
     /* What a row takes is known only now. */
     if (call->code == 0 && args->pitch && call->call.open &&
@@ -73,7 +73,7 @@ void cuda_end_alloc_pitch(struct cuda_call *call)
 
 void cuda_end_map(struct cuda_call *call)
 {
-    const struct args_range *args = call->data->parameters;
+    const struct args_range *args = call->arguments;
     interpose_alloc_end(call->trace, &call->call, args->address, call->code);
 }
 
@@ -93,19 +93,19 @@ static void begin_free(struct cuda_call *call, uint64_t address, uint64_t bytes,
 
 void cuda_begin_free(struct cuda_call *call)
 {
-    begin_free(call, *(const uint64_t *)call->data->parameters, 0, NULL);
+    begin_free(call, *(const uint64_t *)call->arguments, 0, NULL);
 }
 
 void cuda_begin_free_async(struct cuda_call *call)
 {
-    const struct args_pair *args = call->data->parameters;
+    const struct args_pair *args = call->arguments;
     struct interpose_stream stream = cuda_stream(call, args->second);
     begin_free(call, args->first, 0, &stream);
 }
 
 void cuda_begin_unmap(struct cuda_call *call)
 {
-    const struct args_range *args = call->data->parameters;
+    const struct args_range *args = call->arguments;
     begin_free(call, args->address, args->bytes, NULL);
 }
 
@@ -130,13 +130,13 @@ static struct interpose_copy linear_copy(const struct cuda_call *call, const str
 
 void cuda_begin_copy(struct cuda_call *call)
 {
-    struct interpose_copy copy = linear_copy(call, call->data->parameters);
+    struct interpose_copy copy = linear_copy(call, call->arguments);
     begin_copy(call, &copy, 0);
 }
 
 void cuda_begin_copy_async(struct cuda_call *call)
 {
-    const struct args_copy *args = call->data->parameters;
+    const struct args_copy *args = call->arguments;
     struct interpose_copy copy = linear_copy(call, args);
     copy.async = true;
     begin_copy(call, &copy, args->stream);
@@ -144,7 +144,7 @@ void cuda_begin_copy_async(struct cuda_call *call)
 
 void cuda_begin_copy_peer(struct cuda_call *call)
 {
-    const struct args_copy_peer *args = call->data->parameters;
+    const struct args_copy_peer *args = call->arguments;
     struct interpose_copy copy = { .direction = INTERPOSE_WITHIN,
                                    .source = args->source,
                                    .target = args->target,
@@ -156,7 +156,7 @@ void cuda_begin_copy_peer(struct cuda_call *call)
 
 void cuda_begin_copy_from_array(struct cuda_call *call)
 {
-    const struct args_from_array *args = call->data->parameters;
+    const struct args_from_array *args = call->arguments;
     struct interpose_copy copy = { .direction = INTERPOSE_TO_HOST,
                                    .source_opaque = true,
                                    .target = args->target,
@@ -167,7 +167,7 @@ void cuda_begin_copy_from_array(struct cuda_call *call)
 
 void cuda_begin_copy_to_array(struct cuda_call *call)
 {
-    const struct args_to_array *args = call->data->parameters;
+    const struct args_to_array *args = call->arguments;
     struct interpose_copy copy = { .direction = INTERPOSE_TO_DEVICE,
                                    .source = args->source,
                                    .target_opaque = true,
@@ -199,7 +199,7 @@ static uint64_t start_3d(const struct cuda_copy_3d_end *end)
 
 void cuda_begin_copy_2d(struct cuda_call *call)
 {
-    const struct args_copy_pitched *args = call->data->parameters;
+    const struct args_copy_pitched *args = call->arguments;
     const struct cuda_copy_2d *asked = args->copy;
     if (!asked)
         return;
@@ -242,7 +242,7 @@ static struct interpose_copy copy_3d(const struct cuda_copy_3d *asked)
 
 void cuda_begin_copy_3d(struct cuda_call *call)
 {
-    const struct args_copy_pitched *args = call->data->parameters;
+    const struct args_copy_pitched *args = call->arguments;
     if (!args->copy)
         return;
     struct interpose_copy copy = copy_3d(args->copy);
@@ -253,7 +253,7 @@ void cuda_begin_copy_3d(struct cuda_call *call)
 
 void cuda_begin_graph_copy(struct cuda_call *call)
 {
-    const struct args_graph_node *args = call->data->parameters;
+    const struct args_graph_node *args = call->arguments;
     if (!args->parameters)
         return;
     struct interpose_copy copy = copy_3d(args->parameters);
@@ -275,7 +275,7 @@ static void begin_fill(struct cuda_call *call, const struct interpose_fill *aske
 
 static void fill_linear(struct cuda_call *call, bool async)
 {
-    const struct args_fill *args = call->data->parameters;
+    const struct args_fill *args = call->arguments;
     struct interpose_fill fill = { .target = args->target,
                                    .bytes = args->count * call->entry->argument };
     begin_fill(call, &fill, async ? args->stream : 0);
@@ -293,7 +293,7 @@ void cuda_begin_fill_async(struct cuda_call *call)
 
 static void fill_pitched(struct cuda_call *call, bool async)
 {
-    const struct args_fill_2d *args = call->data->parameters;
+    const struct args_fill_2d *args = call->arguments;
     struct interpose_fill fill = { .target = args->target,
                                    .bytes = args->width * call->entry->argument,
                                    .rows = args->height,
@@ -313,7 +313,7 @@ void cuda_begin_fill_2d_async(struct cuda_call *call)
 
 void cuda_begin_graph_fill(struct cuda_call *call)
 {
-    const struct args_graph_node *args = call->data->parameters;
+    const struct args_graph_node *args = call->arguments;
     const struct cuda_fill_node *node = args->parameters;
     if (!node)
         return;

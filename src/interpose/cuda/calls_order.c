@@ -24,7 +24,8 @@ struct interpose_stream cuda_stream(const struct cuda_call *call, uint64_t handl
 {
     if (handle == 0)
         handle = call->entry->per_thread ? INTERPOSE_STREAM_PER_THREAD : INTERPOSE_STREAM_LEGACY;
-    return (struct interpose_stream){ call->data->context_uid, handle };
+    bool is_default = handle == INTERPOSE_STREAM_PER_THREAD || handle == INTERPOSE_STREAM_LEGACY;
+    return (struct interpose_stream){ is_default ? cuda_context(call) : 0, handle };
 }
 
 void cuda_begin_nothing(struct cuda_call *call)
@@ -52,7 +53,7 @@ void cuda_end_plain(struct cuda_call *call)
 
 void cuda_begin_launch(struct cuda_call *call)
 {
-    const struct args_launch *args = call->data->parameters;
+    const struct args_launch *args = call->arguments;
     bool cooperative = call->entry->argument != 0;
     struct interpose_stream stream = cuda_stream(call, args->stream);
     struct interpose_launch launch = { .function = args->function,
@@ -65,7 +66,7 @@ void cuda_begin_launch(struct cuda_call *call)
 
 void cuda_begin_launch_ex(struct cuda_call *call)
 {
-    const struct args_launch_ex *args = call->data->parameters;
+    const struct args_launch_ex *args = call->arguments;
     if (!args->config)
         return;
     struct interpose_stream stream = cuda_stream(call, args->config->stream);
@@ -79,7 +80,7 @@ void cuda_begin_launch_ex(struct cuda_call *call)
 
 void cuda_begin_graph_kernel(struct cuda_call *call)
 {
-    const struct args_graph_node *args = call->data->parameters;
+    const struct args_graph_node *args = call->arguments;
     const struct cuda_kernel_node *node = args->parameters;
     if (!node)
         return;
@@ -103,7 +104,7 @@ void cuda_end_unload(struct cuda_call *call)
 
 void cuda_end_stream_create(struct cuda_call *call)
 {
-    const struct args_stream_create *args = call->data->parameters;
+    const struct args_stream_create *args = call->arguments;
     if (!succeeded(call) || !args->stream)
         return;
     struct interpose_stream stream = cuda_stream(call, *args->stream);
@@ -113,7 +114,7 @@ void cuda_end_stream_create(struct cuda_call *call)
 
 static uint64_t first_argument(const struct cuda_call *call)
 {
-    return *(const uint64_t *)call->data->parameters;
+    return *(const uint64_t *)call->arguments;
 }
 
 void cuda_begin_stream_destroy(struct cuda_call *call)
@@ -154,14 +155,14 @@ void cuda_end_event_query(struct cuda_call *call)
 
 void cuda_begin_record(struct cuda_call *call)
 {
-    const struct args_pair *args = call->data->parameters;
+    const struct args_pair *args = call->arguments;
     struct interpose_stream stream = cuda_stream(call, args->second);
     interpose_record_begin(call->trace, &call->call, call->entry->name, args->first, &stream);
 }
 
 void cuda_begin_wait(struct cuda_call *call)
 {
-    const struct args_pair *args = call->data->parameters;
+    const struct args_pair *args = call->arguments;
     struct interpose_stream stream = cuda_stream(call, args->first);
     interpose_wait_begin(call->trace, &call->call, call->entry->name, args->second, &stream);
 }
@@ -186,7 +187,7 @@ void cuda_end_hidden(struct cuda_call *call)
 /* The stream is the argument with that number. */
 void cuda_end_hidden_last(struct cuda_call *call)
 {
-    const uint64_t *args = call->data->parameters;
+    const uint64_t *args = call->arguments;
     hidden(call, args[call->entry->argument]);
 }
 
@@ -199,7 +200,7 @@ void cuda_end_given_away(struct cuda_call *call)
 
 void cuda_end_pointer_attribute(struct cuda_call *call)
 {
-    const struct args_pointer_attribute *args = call->data->parameters;
+    const struct args_pointer_attribute *args = call->arguments;
     if (succeeded(call) && args->attribute == CUDA_POINTER_SYNC_MEMOPS && args->value &&
         *args->value)
         interpose_copies_may_wait(call->trace);
@@ -208,7 +209,7 @@ void cuda_end_pointer_attribute(struct cuda_call *call)
 /* The flags are the argument with that number. */
 void cuda_end_context_flags(struct cuda_call *call)
 {
-    const uint32_t *args = call->data->parameters;
+    const uint32_t *args = call->arguments;
     if (succeeded(call) && (args[call->entry->argument] & CUDA_CONTEXT_SYNC_MEMOPS))
         interpose_copies_may_wait(call->trace);
 }
@@ -225,7 +226,7 @@ void cuda_begin_capture_begin(struct cuda_call *call)
  * that was changed. */
 void cuda_end_capture_to_graph(struct cuda_call *call)
 {
-    const struct args_pair *args = call->data->parameters;
+    const struct args_pair *args = call->arguments;
     struct interpose_stream stream = cuda_stream(call, args->first);
     if (!succeeded(call))
         return;
@@ -236,14 +237,14 @@ void cuda_end_capture_to_graph(struct cuda_call *call)
 
 void cuda_begin_capture_end(struct cuda_call *call)
 {
-    const struct args_given *args = call->data->parameters;
+    const struct args_given *args = call->arguments;
     struct interpose_stream stream = cuda_stream(call, args->stream);
     interpose_capture_end(call->trace, &call->call, call->entry->name, &stream);
 }
 
 void cuda_end_capture_end(struct cuda_call *call)
 {
-    const struct args_given *args = call->data->parameters;
+    const struct args_given *args = call->arguments;
     if (call->code == 0 && args->graph)
         interpose_capture_gave(call->trace, &call->call, *args->graph);
     cuda_end_plain(call);
@@ -251,14 +252,14 @@ void cuda_end_capture_end(struct cuda_call *call)
 
 void cuda_end_instantiate(struct cuda_call *call)
 {
-    const struct args_instantiate *args = call->data->parameters;
+    const struct args_instantiate *args = call->arguments;
     if (succeeded(call) && args->executable)
         interpose_graph_instantiated(call->trace, args->graph, *args->executable);
 }
 
 void cuda_begin_graph_launch(struct cuda_call *call)
 {
-    const struct args_pair *args = call->data->parameters;
+    const struct args_pair *args = call->arguments;
     struct interpose_stream stream = cuda_stream(call, args->second);
     interpose_graph_launch_begin(call->trace, &call->call, call->entry->name, args->first, &stream);
 }
@@ -272,7 +273,7 @@ void cuda_end_graph_destroy(struct cuda_call *call)
 /* The graph is the argument with that number; 2: the call names only a node, of some graph. */
 void cuda_end_graph_changed(struct cuda_call *call)
 {
-    const uint64_t *args = call->data->parameters;
+    const uint64_t *args = call->arguments;
     uint64_t which = call->entry->argument;
     if (succeeded(call))
         interpose_graph_changed(call->trace, which < 2 ? args[which] : 0);

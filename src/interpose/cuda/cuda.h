@@ -1,9 +1,10 @@
-/* cuda.h - what the library that the CUDA driver loads knows about CUPTI and the driver: its own
- * declarations of the few structs it reads, so that no toolkit is needed to build it.
- * tests/tools/cupti_layout_test.c compares them with the toolkit's headers if they are installed.
+/* cuda.h - what the two libraries that record calls of the CUDA driver share: the preloaded one
+ * (preload.h) and the one that the driver loads and CUPTI calls (inject.c). Both pass a call's
+ * arguments on in a struct in which they stand as the function declares them.
  *
- * CUPTI calls back at the beginning and at the end of a driver call, with the call's arguments in a
- * struct in which they stand as the function declares them. */
+ * All declarations of CUPTI's and the driver's are our own, so that no toolkit is needed to build
+ * the libraries. tests/tools/cupti_layout_test.c compares them with the toolkit's headers if
+ * they are installed. */
 #ifndef GRETA_INTERPOSE_CUDA_CUDA_H
 #define GRETA_INTERPOSE_CUDA_CUDA_H
 
@@ -193,9 +194,13 @@ struct cuda_entry {
 struct cuda_call {
     struct interpose *trace;
     const struct cuda_entry *entry;
-    const struct cupti_callback *data; /* of this callback */
-    int32_t code;                      /* at the end */
+    const void *arguments; /* NULL: there are none */
+    int32_t code;          /* at the end */
     struct interpose_call call;
+    /* As CUPTI says; preloaded: NULL and 0, and the driver is asked where they are needed. */
+    const char *kernel; /* of a launch */
+    const void *context;
+    uint32_t context_uid;
 };
 
 /* The entry for a callback, or NULL. Numbers are below CUDA_CALL_LIMIT. */
@@ -205,16 +210,32 @@ const struct cuda_entry *cuda_entry(uint32_t id);
 /* The stream of a call, by its handle there. */
 struct interpose_stream cuda_stream(const struct cuda_call *call, uint64_t handle);
 
-/* Functions of the driver that the library calls, each only where its comment says so. */
+/* Functions of the driver that the library calls, each only where its comment says so; NULL: the
+ * driver has none. */
 struct cuda_driver {
     int32_t (*func_get_param_info)(uint64_t function, size_t index, size_t *offset, size_t *size);
     int32_t (*kernel_get_param_info)(uint64_t kernel, size_t index, size_t *offset, size_t *size);
-    int32_t (*ctx_synchronize)(void);           /* only in a rerun that narrows */
+    int32_t (*func_get_name)(const char **name, uint64_t function);
+    int32_t (*kernel_get_name)(const char **name, uint64_t kernel);
+    int32_t (*ctx_synchronize)(void); /* only in a rerun that narrows */
+    int32_t (*ctx_get_current)(const void **context);
     int32_t (*ctx_get_device)(int32_t *device); /* once for each context */
     /* When a primary context was released: is it still there? */
     int32_t (*primary_ctx_get_state)(int32_t device, uint32_t *flags, int32_t *active);
 };
 extern struct cuda_driver cuda_driver;
+
+/* ---- The recording (recording.c) ------------------------------------------------------------ */
+
+/* Fills in cuda_driver from the driver that the program has loaded. find: dlsym, or the one that
+ * does not give wrappers. */
+void cuda_open_driver(void *(*find)(void *library, const char *name));
+/* NULL: this process is not traced. */
+struct interpose *cuda_start_recording(void);
+/* Says next to the recordings why there is none (INTERPOSE_NOTE_*). */
+void cuda_note(const char *slug, const char *detail);
+
+/* ---- Kernels, contexts ---------------------------------------------------------------------- */
 
 /* The sizes of a kernel's parameters are remembered; unloading a module removes its kernels. */
 void cuda_parameters_forget(void);
@@ -222,7 +243,7 @@ void cuda_parameters_forget(void);
 void cuda_tell_launch(struct cuda_call *call, struct interpose_launch *launch,
                       void *const *parameters, void *const *extra);
 
-/* The context in which a call is made, as recorded with allocations; 0: not known. */
+/* The number of the context in which a call is made, as recorded with allocations; 0: not known. */
 uint64_t cuda_context(const struct cuda_call *call);
 
 /* A handle of libcupti, opened and complete; NULL, and why. */

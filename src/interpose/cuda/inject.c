@@ -12,42 +12,7 @@
 /* Calls of one thread within each other; the driver does not go deeper. */
 #define DEPTH_LIMIT 6u
 
-struct cuda_driver cuda_driver;
 static struct interpose *trace;
-
-/* Codes after which a context answers nothing else any more, by the documentation. Between them
- * stand harmless ones: 712 is memory registered twice, which programs try and pass over. */
-static bool is_fatal(int32_t code)
-{
-    static const int32_t codes[] = {
-        214, /* memory error that could not be corrected */
-        220, /* the same of NVLink */
-        226, /* contained by the hardware */
-        700, /* illegal address */
-        702, /* launch timed out */
-        710, /* assert */
-        714, /* stack error */
-        715, /* illegal instruction */
-        716, /* misaligned address */
-        717, /* invalid address space */
-        718, /* invalid program counter */
-        719, /* launch failure */
-        721, /* tensor memory not given back */
-    };
-    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-        if (codes[i] == code)
-            return true;
-    return false;
-}
-
-static int32_t synchronise(void)
-{
-    return cuda_driver.ctx_synchronize ? cuda_driver.ctx_synchronize() : 0;
-}
-
-static const struct interpose_backend backend = {
-    .name = "cuda", .runtime = INTERPOSE_CUDA, .is_fatal = is_fatal, .synchronise = synchronise
-};
 
 /* ---- Callbacks ------------------------------------------------------------------------------ */
 
@@ -55,6 +20,14 @@ static _Thread_local struct cuda_call open_calls[DEPTH_LIMIT];
 static _Thread_local unsigned open_count;
 /* Calls that are made here are none of the program's. */
 static _Thread_local bool inside;
+
+static void take_data(struct cuda_call *call, const struct cupti_callback *data)
+{
+    call->arguments = data->parameters;
+    call->kernel = data->symbol_name;
+    call->context = data->context;
+    call->context_uid = data->context_uid;
+}
 
 static void enter(const struct cuda_entry *entry, const struct cupti_callback *data)
 {
@@ -64,9 +37,9 @@ static void enter(const struct cuda_entry *entry, const struct cupti_callback *d
     struct cuda_call *call = &open_calls[depth];
     call->trace = trace;
     call->entry = entry;
-    call->data = data;
     call->code = 0;
     call->call.open = false;
+    take_data(call, data);
     entry->begin(call);
 }
 
@@ -78,7 +51,7 @@ static void leave(const struct cuda_entry *entry, const struct cupti_callback *d
     if (depth >= DEPTH_LIMIT || open_calls[depth].entry != entry)
         return;
     struct cuda_call *call = &open_calls[depth];
-    call->data = data;
+    take_data(call, data);
     call->code = data->return_value ? *(const int32_t *)data->return_value : 0;
     entry->end(call);
 }
@@ -100,18 +73,6 @@ static void called(void *context, int32_t domain, uint32_t id, const void *data)
 }
 
 /* ---- Starting ------------------------------------------------------------------------------- */
-
-static void open_driver(void)
-{
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (!library)
-        return;
-    *(void **)&cuda_driver.func_get_param_info = dlsym(library, "cuFuncGetParamInfo");
-    *(void **)&cuda_driver.kernel_get_param_info = dlsym(library, "cuKernelGetParamInfo");
-    *(void **)&cuda_driver.ctx_synchronize = dlsym(library, "cuCtxSynchronize");
-    *(void **)&cuda_driver.ctx_get_device = dlsym(library, "cuCtxGetDevice");
-    *(void **)&cuda_driver.primary_ctx_get_state = dlsym(library, "cuDevicePrimaryCtxGetState");
-}
 
 static void stop(void)
 {
@@ -148,17 +109,17 @@ int InitializeInjection(void)
         return 1;
     void *cupti = cuda_open_cupti(&slug, &detail);
     if (!cupti) {
-        interpose_note(&backend, slug, detail);
+        cuda_note(slug, detail);
         return 1;
     }
-    open_driver();
-    trace = interpose_start(&backend, "CUDA");
+    cuda_open_driver(dlsym);
+    trace = cuda_start_recording();
     if (!trace)
         return 1;
     int32_t code = subscribe(cupti);
     if (code) {
         snprintf(refused, sizeof(refused), "CUPTI %d", (int)code);
-        interpose_note(&backend, INTERPOSE_NOTE_CUPTI_TAKEN, refused);
+        cuda_note(INTERPOSE_NOTE_CUPTI_TAKEN, refused);
         return 1;
     }
     atexit(stop);

@@ -1,5 +1,6 @@
-/* parameters.c - the bytes of a kernel's parameters: the call says where they are; how many there
- * are is asked of the driver once for each kernel. */
+/* parameters.c - a kernel's name, and the bytes of its parameters: the call says where they are;
+ * how many there are, and the name if the call does not have it, is asked of the driver once for
+ * each kernel. */
 #include "interpose/cuda/cuda.h"
 
 #include <pthread.h>
@@ -10,17 +11,18 @@
 /* The entries of `extra`, as the driver defines them. */
 enum { EXTRA_END = 0, EXTRA_POINTER = 1, EXTRA_SIZE = 2, EXTRA_WORDS = 6 };
 
-struct kernel_sizes {
+struct kernel_facts {
     uint64_t function;
+    const char *name; /* the driver's, as long as the kernel is loaded; NULL: not known */
     uint16_t count;
-    bool known;
+    bool known; /* the sizes are */
     uint16_t sizes[PARAMETER_LIMIT];
 };
 
 /* By hash of the function; under the lock. */
 static struct {
     pthread_mutex_t lock;
-    struct kernel_sizes kernels[KERNEL_CACHE];
+    struct kernel_facts kernels[KERNEL_CACHE];
 } cache = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void cuda_parameters_forget(void)
@@ -30,7 +32,7 @@ void cuda_parameters_forget(void)
     pthread_mutex_unlock(&cache.lock);
 }
 
-static bool ask(int32_t (*info)(uint64_t, size_t, size_t *, size_t *), struct kernel_sizes *kernel)
+static bool ask(int32_t (*info)(uint64_t, size_t, size_t *, size_t *), struct kernel_facts *kernel)
 {
     size_t offset, size;
     if (!info)
@@ -49,11 +51,22 @@ static bool ask(int32_t (*info)(uint64_t, size_t, size_t *, size_t *), struct ke
     return true;
 }
 
-static struct kernel_sizes sizes_of(uint64_t function)
+static const char *name_of(uint64_t function)
+{
+    const char *name = NULL;
+    if (cuda_driver.func_get_name && cuda_driver.func_get_name(&name, function) == 0 && name)
+        return name;
+    name = NULL;
+    if (cuda_driver.kernel_get_name && cuda_driver.kernel_get_name(&name, function) == 0)
+        return name;
+    return NULL;
+}
+
+static struct kernel_facts facts_of(uint64_t function)
 {
     uint64_t hash = function * UINT64_C(0x9E3779B97F4A7C15);
-    struct kernel_sizes *cached = &cache.kernels[hash >> 53 & (KERNEL_CACHE - 1)];
-    struct kernel_sizes kernel = { .function = function };
+    struct kernel_facts *cached = &cache.kernels[hash >> 53 & (KERNEL_CACHE - 1)];
+    struct kernel_facts kernel = { .function = function };
     pthread_mutex_lock(&cache.lock);
     bool hit = cached->function == function && function != 0;
     if (hit)
@@ -65,6 +78,7 @@ static struct kernel_sizes sizes_of(uint64_t function)
                    ask(cuda_driver.kernel_get_param_info, &kernel);
     if (!kernel.known)
         kernel.count = 0;
+    kernel.name = name_of(function);
     pthread_mutex_lock(&cache.lock);
     *cached = kernel;
     pthread_mutex_unlock(&cache.lock);
@@ -91,10 +105,12 @@ void cuda_tell_launch(struct cuda_call *call, struct interpose_launch *launch,
                       void *const *parameters, void *const *extra)
 {
     struct interpose_parameter list[PARAMETER_LIMIT];
-    launch->kernel = call->data->symbol_name;
+    struct kernel_facts kernel = { .name = NULL };
     launch->parameters = list;
+    if (launch->function && (parameters || !call->kernel))
+        kernel = facts_of(launch->function);
+    launch->kernel = call->kernel ? call->kernel : kernel.name;
     if (parameters) {
-        struct kernel_sizes kernel = sizes_of(launch->function);
         launch->parameters_unknown = !kernel.known;
         for (uint16_t i = 0; i < kernel.count; i++)
             list[i] = (struct interpose_parameter){ parameters[i], kernel.sizes[i] };

@@ -1,0 +1,112 @@
+/* wrappers.c - the wrappers of the preloaded library, made from signatures.def. */
+#include "interpose/cuda/preload.h"
+
+#include "interpose/cuda/arguments.h"
+#include "interpose/next_dlsym.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+/* ---- The recording -------------------------------------------------------------------------- */
+
+static struct interpose *trace;
+static pthread_once_t started = PTHREAD_ONCE_INIT;
+/* Wrapped calls that this thread is in. */
+static _Thread_local uint32_t depth;
+
+static void start(void)
+{
+    cuda_open_driver(interpose_next_dlsym());
+    trace = cuda_start_recording();
+}
+
+__attribute__((destructor)) static void stop(void)
+{
+    interpose_stop(trace);
+}
+
+bool cuda_depth_enter(void)
+{
+    return depth++ == 0;
+}
+
+void cuda_depth_leave(void)
+{
+    depth--;
+}
+
+bool cuda_enter(struct cuda_call *call, uint32_t id, const void *arguments)
+{
+    call->entry = NULL;
+    if (!cuda_depth_enter())
+        return false;
+    pthread_once(&started, start);
+    if (!trace)
+        return true;
+    *call = (struct cuda_call){ .trace = trace, .entry = cuda_entry(id), .arguments = arguments };
+    call->entry->begin(call);
+    return true;
+}
+
+void cuda_leave(struct cuda_call *call, CUresult code)
+{
+    call->code = code;
+    if (call->entry)
+        call->entry->end(call);
+    cuda_depth_leave();
+}
+
+/* ---- The calls ------------------------------------------------------------------------------ */
+
+enum {
+#define CALL(id, name, ...) CUDA_ID_##name = (id),
+#include "interpose/cuda/calls.def"
+#undef CALL
+};
+
+/* A row that has no line in calls.def does not compile, and the other way round. */
+#define CALL(id, name, ...) _Static_assert((int)CUDA_INDEX_##name >= 0, #name);
+#include "interpose/cuda/calls.def"
+#undef CALL
+
+#define CUDA_ROW(entry, name, version, suffix, ...)                                                \
+    CUresult entry(ARGUMENTS_DECLARED(__VA_ARGS__))                                                \
+    {                                                                                              \
+        struct {                                                                                   \
+            ARGUMENTS_FIELDS(__VA_ARGS__)                                                          \
+        } arguments = { ARGUMENTS_NAMES(__VA_ARGS__) };                                            \
+        struct cuda_call call;                                                                     \
+        bool outermost = cuda_enter(&call, CUDA_ID_##entry, &arguments);                           \
+        CUresult (*real)(__VA_ARGS__) = (CUresult(*)(__VA_ARGS__))cuda_real(CUDA_INDEX_##entry,    \
+                                                                            !outermost);           \
+        CUresult code = real ? real(ARGUMENTS_NAMES(__VA_ARGS__)) : CUDA_NOT_FOUND;                \
+        cuda_leave(&call, code);                                                                   \
+        return code;                                                                               \
+    }
+#define CUDA_BY_HAND(...)
+#include "interpose/cuda/signatures.def"
+#undef CUDA_BY_HAND
+#undef CUDA_ROW
+
+CUresult cuCtxSynchronize(void)
+{
+    struct cuda_call call;
+    bool outermost = cuda_enter(&call, CUDA_ID_cuCtxSynchronize, NULL);
+    CUresult (*real)(void) = (CUresult(*)(void))cuda_real(CUDA_INDEX_cuCtxSynchronize, !outermost);
+    CUresult code = real ? real() : CUDA_NOT_FOUND;
+    cuda_leave(&call, code);
+    return code;
+}
+
+/* A program that initialises the driver is one to record, whatever it calls then. */
+CUresult cuInit(unsigned int flags)
+{
+    bool outermost = cuda_depth_enter();
+    CUresult (*real)(unsigned int) = (CUresult(*)(unsigned int))cuda_real(CUDA_INDEX_cuInit,
+                                                                          !outermost);
+    CUresult code = real ? real(flags) : CUDA_NO_DEVICE;
+    cuda_depth_leave();
+    if (code == 0)
+        pthread_once(&started, start);
+    return code;
+}
