@@ -74,7 +74,8 @@ hip_function hip_real(enum hip_index index)
     return function;
 }
 
-/* The wrapper of a function that was found, or the function itself. */
+/* The wrapper of a function that was found, or the function itself. NULL: only the wrapper was
+ * found, because all libraries were searched and there is no runtime among them. */
 static hip_function wrapper_of(const char *name, hip_function found)
 {
     for (size_t i = 0; found && i < HIP_INDEX_COUNT; i++)
@@ -82,7 +83,8 @@ static hip_function wrapper_of(const char *name, hip_function found)
             hip_function none = NULL;
             if (found != wrappers[i].wrapper)
                 atomic_compare_exchange_strong(&reals[i], &none, found);
-            return wrappers[i].wrapper;
+            return found != wrappers[i].wrapper || hip_real((enum hip_index)i) ? wrappers[i].wrapper
+                                                                               : NULL;
         }
     return found;
 }
