@@ -74,13 +74,14 @@ static int take_signal(void)
 }
 
 /* Signals are for the program: greta passes them on and waits for what the program makes of them.
- */
+ * What the caller ignores (nohup) stays ignored, here and there. */
 static void catch_signals(void)
 {
-    struct sigaction action = { .sa_handler = on_signal };
+    struct sigaction action = { .sa_handler = on_signal }, before;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < TRACE_SIGNAL_COUNT; i++)
-        sigaction(trace_signals[i], &action, NULL);
+        if (sigaction(trace_signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(trace_signals[i], &action, NULL);
 }
 
 /* Ends as the program did: the caller of greta sees the same signal. */

@@ -163,10 +163,13 @@ static enum status start(const struct trace *trace, const char *const *environme
     posix_spawnattr_init(&attributes);
     if (trace->in_rerun)
         redirect(trace, &actions, path);
-    /* What we catch or ignore for ourselves is as it was for the program. */
+    /* What we catch for ourselves is as it was for the program; what is ignored stays so. */
     sigemptyset(&normal);
-    for (size_t i = 0; i < TRACE_SIGNAL_COUNT; i++)
-        sigaddset(&normal, trace_signals[i]);
+    for (size_t i = 0; i < TRACE_SIGNAL_COUNT; i++) {
+        struct sigaction now;
+        if (sigaction(trace_signals[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(&normal, trace_signals[i]);
+    }
     posix_spawnattr_setsigdefault(&attributes, &normal);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
     int code = posix_spawnp(ret_pid, trace->options->arguments[0], &actions, &attributes,
