@@ -3,7 +3,6 @@
 add_library(greta_fake_trace_driver SHARED tests/fake_trace/fake_driver.c
             tests/fake_trace/fake_driver_memory.c tests/fake_trace/fake_kinds.c
             tests/fake_trace/fake_proc.c tests/fake_trace/fake_shapes.c)
-target_include_directories(greta_fake_trace_driver PRIVATE src)
 # Like the real driver's, its functions call each other and not what was loaded before it.
 target_link_options(greta_fake_trace_driver PRIVATE -Wl,-Bsymbolic)
 set_target_properties(greta_fake_trace_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1
@@ -11,18 +10,39 @@ set_target_properties(greta_fake_trace_driver PROPERTIES OUTPUT_NAME cuda SOVERS
 add_library(greta_fake_trace_cupti SHARED tests/fake_trace/fake_cupti.c)
 set_target_properties(greta_fake_trace_cupti PROPERTIES OUTPUT_NAME cupti SOVERSION 13
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
-add_executable(trace_program tests/fake_trace/program.c tests/fake_trace/scenes.c
-               tests/fake_trace/scenes_order.c)
-set_target_properties(trace_program PROPERTIES
+set(scenes tests/fake_trace/program.c tests/fake_trace/scenes.c tests/fake_trace/scenes_order.c
+    tests/fake_trace/scenes_threads.c)
+add_executable(trace_program ${scenes})
+# The same without being linked with the driver; and wrapping dlsym.
+add_executable(trace_found ${scenes} tests/fake_trace/routes.c)
+add_executable(trace_own_dlsym ${scenes} tests/fake_trace/routes.c tests/fake_trace/own_dlsym.c)
+add_executable(trace_plain tests/fake_trace/plain.c)
+add_library(greta_fake_trace_shim SHARED tests/fake_trace/shim.c)
+set_target_properties(greta_fake_trace_shim PROPERTIES OUTPUT_NAME shim
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
+set(trace_programs trace_program trace_found trace_own_dlsym trace_plain)
+find_library(GRETA_STATIC_LIBC libc.a)
+if(GRETA_STATIC_LIBC)
+    add_executable(trace_static tests/fake_trace/static.c)
+    target_link_options(trace_static PRIVATE -static)
+    list(APPEND trace_programs trace_static)
+endif()
+set_target_properties(${trace_programs} PROPERTIES
                       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
-foreach(target greta_fake_trace_driver greta_fake_trace_cupti trace_program)
+foreach(target greta_fake_trace_driver greta_fake_trace_cupti greta_fake_trace_shim
+        ${trace_programs})
+    target_include_directories(${target} PRIVATE src)
     target_compile_options(${target} PRIVATE -fno-sanitize=all -g -O1)
     target_link_options(${target} PRIVATE -fno-sanitize=all)
     target_link_libraries(${target} PRIVATE greta_warnings)
 endforeach()
 target_link_libraries(greta_fake_trace_driver PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 target_link_libraries(greta_fake_trace_cupti PRIVATE greta_fake_trace_driver)
-target_link_libraries(trace_program PRIVATE greta_fake_trace_driver)
+target_link_libraries(trace_program PRIVATE greta_fake_trace_driver Threads::Threads)
+target_link_libraries(trace_found PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+target_link_libraries(trace_own_dlsym PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+target_link_libraries(trace_plain PRIVATE ${CMAKE_DL_LIBS})
+target_link_libraries(greta_fake_trace_shim PRIVATE ${CMAKE_DL_LIBS})
 
 # The preload library over a libamdhip64 that only answers, and over one that has next to nothing.
 # Like the library the program is never sanitized, so there is none where all others are.

@@ -17,7 +17,7 @@ void open_scene(struct scene *scene);
 function kernel(const char *name);
 void launch(function which, address target, address source, stream on);
 
-/* In scenes.c and scenes_order.c. SCENE(its name, its function). */
+/* In scenes.c, scenes_order.c and scenes_threads.c. SCENE(its name, its function). */
 #define SCENES                                                                                     \
     SCENE("all-kinds", all_kinds)                                                                  \
     SCENE("pool-freed", pool_freed)                                                                \
@@ -53,7 +53,9 @@ void launch(function which, address target, address source, stream on);
     SCENE("graph-with-function", graph_with_function)                                              \
     SCENE("graph-unordered", graph_unordered)                                                      \
     SCENE("weights", weights)                                                                      \
-    SCENE("graph-taken-again", graph_taken_again)
+    SCENE("graph-taken-again", graph_taken_again)                                                  \
+    SCENE("crowd", crowd)                                                                          \
+    SCENE("default-streams", default_streams)
 
 #define SCENE(name, function) void function(struct scene *scene);
 SCENES
