@@ -73,7 +73,8 @@ if(NOT GRETA_SANITIZE AND NOT GRETA_FUZZ)
     endforeach()
 endif()
 
-# Our own declarations of CUPTI's structs against the toolkit's, where there is one.
+# Our own declarations of CUPTI's structs and of the driver's functions against the toolkit's, where
+# there is one.
 find_path(GRETA_CUPTI_INCLUDE cupti.h PATHS /usr/local/cuda/include
           /usr/local/cuda/extras/CUPTI/include)
 if(GRETA_CUPTI_INCLUDE)
@@ -81,4 +82,8 @@ if(GRETA_CUPTI_INCLUDE)
     target_include_directories(cupti_layout_test SYSTEM PRIVATE ${GRETA_CUPTI_INCLUDE})
     target_include_directories(cupti_layout_test PRIVATE src)
     add_test(NAME source/cupti_layout COMMAND cupti_layout_test)
+    add_executable(cuda_signatures_test tests/tools/cuda_signatures_test.c tests/tools/cuda_types.c)
+    target_include_directories(cuda_signatures_test SYSTEM PRIVATE ${GRETA_CUPTI_INCLUDE})
+    target_include_directories(cuda_signatures_test PRIVATE src)
+    add_test(NAME source/cuda_signatures COMMAND cuda_signatures_test)
 endif()
