@@ -1,12 +1,19 @@
 # A CUDA driver and a CUPTI for greta trace: the driver reports its calls as CUPTI does. Like
 # the library under test they are never sanitized: the traced program is not.
-add_library(greta_fake_trace_driver SHARED tests/fake_trace/fake_driver.c
-            tests/fake_trace/fake_driver_memory.c tests/fake_trace/fake_kinds.c
-            tests/fake_trace/fake_proc.c tests/fake_trace/fake_shapes.c)
-# Like the real driver's, its functions call each other and not what was loaded before it.
-target_link_options(greta_fake_trace_driver PRIVATE -Wl,-Bsymbolic)
-set_target_properties(greta_fake_trace_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1
+foreach(driver greta_fake_trace_driver greta_fake_trace_driver_old)
+    add_library(${driver} SHARED tests/fake_trace/fake_driver.c
+                tests/fake_trace/fake_driver_memory.c tests/fake_trace/fake_kinds.c
+                tests/fake_trace/fake_proc.c tests/fake_trace/fake_shapes.c)
+    # Like the real driver's, its functions call each other and not what was loaded before it.
+    target_link_options(${driver} PRIVATE -Wl,-Bsymbolic)
+    set_target_properties(${driver} PROPERTIES OUTPUT_NAME cuda SOVERSION 1)
+endforeach()
+set_target_properties(greta_fake_trace_driver PROPERTIES
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
+# One of CUDA 11: it has fewer functions.
+target_compile_definitions(greta_fake_trace_driver_old PRIVATE FAKE_OLD)
+set_target_properties(greta_fake_trace_driver_old PROPERTIES
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace_old)
 add_library(greta_fake_trace_cupti SHARED tests/fake_trace/fake_cupti.c)
 set_target_properties(greta_fake_trace_cupti PROPERTIES OUTPUT_NAME cupti SOVERSION 13
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
@@ -29,14 +36,15 @@ if(GRETA_STATIC_LIBC)
 endif()
 set_target_properties(${trace_programs} PROPERTIES
                       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_trace)
-foreach(target greta_fake_trace_driver greta_fake_trace_cupti greta_fake_trace_shim
-        ${trace_programs})
+foreach(target greta_fake_trace_driver greta_fake_trace_driver_old greta_fake_trace_cupti
+        greta_fake_trace_shim ${trace_programs})
     target_include_directories(${target} PRIVATE src)
     target_compile_options(${target} PRIVATE -fno-sanitize=all -g -O1)
     target_link_options(${target} PRIVATE -fno-sanitize=all)
     target_link_libraries(${target} PRIVATE greta_warnings)
 endforeach()
 target_link_libraries(greta_fake_trace_driver PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
+target_link_libraries(greta_fake_trace_driver_old PRIVATE ${CMAKE_DL_LIBS} Threads::Threads)
 target_link_libraries(greta_fake_trace_cupti PRIVATE greta_fake_trace_driver)
 target_link_libraries(trace_program PRIVATE greta_fake_trace_driver Threads::Threads)
 target_link_libraries(trace_found PRIVATE Threads::Threads ${CMAKE_DL_LIBS})

@@ -227,6 +227,7 @@ EXPORT result cuFuncGetParamInfo(function kernel, size_t index, size_t *offset, 
     return OK;
 }
 
+#ifndef FAKE_OLD /* from CUDA 12.3 on */
 EXPORT result cuFuncGetName(const char **name, function kernel)
 {
     for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels); i++)
@@ -236,6 +237,7 @@ EXPORT result cuFuncGetName(const char **name, function kernel)
         }
     return INVALID_HANDLE;
 }
+#endif
 
 /* The error is returned by a later copy or wait; launches after the faulty one are queued before
  * anybody knows. */

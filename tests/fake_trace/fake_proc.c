@@ -23,7 +23,6 @@ static const struct {
     { "cuEventCreate", 2000, 0, (entry_point)cuEventCreate },
     { "cuEventQuery", 2000, 0, (entry_point)cuEventQuery },
     { "cuEventRecord", 2000, 0, (entry_point)cuEventRecord },
-    { "cuFuncGetName", 12030, 0, (entry_point)cuFuncGetName },
     { "cuFuncGetParamInfo", 12040, 0, (entry_point)cuFuncGetParamInfo },
     { "cuGraphAddMemcpyNode", 10000, 0, (entry_point)cuGraphAddMemcpyNode },
     { "cuGraphAddMemsetNode", 10000, 0, (entry_point)cuGraphAddMemsetNode },
@@ -78,11 +77,13 @@ static const struct {
     { "cuStreamSynchronize", 7000, 1, (entry_point)cuStreamSynchronize_ptsz },
     { "cuStreamWaitEvent", 3020, 0, (entry_point)cuStreamWaitEvent },
     { "cuGetProcAddress", 11030, 0, (entry_point)cuGetProcAddress },
+#ifndef FAKE_OLD
+    { "cuFuncGetName", 12030, 0, (entry_point)cuFuncGetName },
     { "cuGetProcAddress", 12000, 0, (entry_point)cuGetProcAddress_v2 },
+#endif
 };
 
-EXPORT result cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags,
-                                  int *query)
+static result hand_out(const char *name, void **found, int version, uint64_t flags, int *query)
 {
     int best = -1, known = 0;
     for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
@@ -97,8 +98,7 @@ EXPORT result cuGetProcAddress_v2(const char *name, void **found, int version, u
              functions[i].version >= functions[best].version))
             best = (int)i;
     }
-    if (query)
-        *query = best >= 0 ? OK : known ? NEWER : NOT_THERE;
+    *query = best >= 0 ? OK : known ? NEWER : NOT_THERE;
     *found = NULL;
     if (best < 0)
         return NOT_FOUND;
@@ -108,5 +108,15 @@ EXPORT result cuGetProcAddress_v2(const char *name, void **found, int version, u
 
 EXPORT result cuGetProcAddress(const char *name, void **found, int version, uint64_t flags)
 {
-    return cuGetProcAddress_v2(name, found, version, flags, NULL);
+    int unused;
+    return hand_out(name, found, version, flags, &unused);
 }
+
+#ifndef FAKE_OLD /* from CUDA 12 on */
+EXPORT result cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags,
+                                  int *query)
+{
+    int unused;
+    return hand_out(name, found, version, flags, query ? query : &unused);
+}
+#endif

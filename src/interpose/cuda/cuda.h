@@ -239,6 +239,10 @@ void cuda_note(const char *slug, const char *detail);
 
 /* The sizes of a kernel's parameters are remembered; unloading a module removes its kernels. */
 void cuda_parameters_forget(void);
+/* A program got this kernel by this name. */
+void cuda_kernel_named(uint64_t kernel, const char *name);
+/* The name it was got by; NULL: not known. */
+const char *cuda_kernel_name(uint64_t kernel);
 /* Records a launch: parameters as the call has them. */
 void cuda_tell_launch(struct cuda_call *call, struct interpose_launch *launch,
                       void *const *parameters, void *const *extra);

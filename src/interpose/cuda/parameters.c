@@ -13,7 +13,7 @@ enum { EXTRA_END = 0, EXTRA_POINTER = 1, EXTRA_SIZE = 2, EXTRA_WORDS = 6 };
 
 struct kernel_facts {
     uint64_t function;
-    const char *name; /* the driver's, as long as the kernel is loaded; NULL: not known */
+    const char *name; /* lives as long as the kernel is loaded; NULL: not known */
     uint16_t count;
     bool known; /* the sizes are */
     uint16_t sizes[PARAMETER_LIMIT];
@@ -59,7 +59,7 @@ static const char *name_of(uint64_t function)
     name = NULL;
     if (cuda_driver.kernel_get_name && cuda_driver.kernel_get_name(&name, function) == 0)
         return name;
-    return NULL;
+    return cuda_kernel_name(function);
 }
 
 static struct kernel_facts facts_of(uint64_t function)

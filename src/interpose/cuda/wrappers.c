@@ -112,3 +112,46 @@ CUresult cuInit(unsigned int flags)
         pthread_once(&started, start);
     return code;
 }
+
+/* ---- What kernels are called ---------------------------------------------------------------- */
+
+static uint64_t number(const void *handle)
+{
+    return (uint64_t)(uintptr_t)handle;
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    bool outermost = cuda_depth_enter();
+    CUresult (*real)(CUfunction *, CUmodule, const char *) = (CUresult(*)(
+        CUfunction *, CUmodule, const char *))cuda_real(CUDA_INDEX_cuModuleGetFunction, !outermost);
+    CUresult code = real ? real(function, module, name) : CUDA_NOT_FOUND;
+    cuda_depth_leave();
+    if (code == 0 && function)
+        cuda_kernel_named(number(*function), name);
+    return code;
+}
+
+CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
+{
+    bool outermost = cuda_depth_enter();
+    CUresult (*real)(CUkernel *, CUlibrary, const char *) = (CUresult(*)(
+        CUkernel *, CUlibrary, const char *))cuda_real(CUDA_INDEX_cuLibraryGetKernel, !outermost);
+    CUresult code = real ? real(kernel, library, name) : CUDA_NOT_FOUND;
+    cuda_depth_leave();
+    if (code == 0 && kernel)
+        cuda_kernel_named(number(*kernel), name);
+    return code;
+}
+
+CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
+{
+    bool outermost = cuda_depth_enter();
+    CUresult (*real)(CUfunction *, CUkernel) = (CUresult(*)(CUfunction *, CUkernel))cuda_real(
+        CUDA_INDEX_cuKernelGetFunction, !outermost);
+    CUresult code = real ? real(function, kernel) : CUDA_NOT_FOUND;
+    cuda_depth_leave();
+    if (code == 0 && function)
+        cuda_kernel_named(number(*function), cuda_kernel_name(number(kernel)));
+    return code;
+}
