@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""overhead.py GRETA [--tokens N] [--rounds N] [--program pytorch]
+"""overhead.py GRETA [--tokens N] [--rounds N] [--cupti] [--program pytorch]
 overhead.py GRETA --program llama.cpp --model FILE --libraries DIR [--peers PROGRAM] [--device cuda:N] ...
 
 What `greta trace` costs a program that decodes: decode.py (PyTorch, a 1B-class model), or llama.cpp
@@ -28,6 +28,7 @@ def parse():
     parser.add_argument("greta")
     parser.add_argument("--tokens", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--cupti", action="store_true", help="trace with CUPTI as well, in turn")
     parser.add_argument("--program", choices=["pytorch", "llama.cpp"], default="pytorch")
     parser.add_argument("--model", help="of llama.cpp: a GGUF file")
     parser.add_argument("--libraries", help="of llama.cpp: the folder they are in")
@@ -70,26 +71,31 @@ def verdicts(artifacts):
 def main():
     options = parse()
     command = program(options)
-    plain, traced, outputs, confirmed, seen, said = [], [], set(), set(), True, ""
+    ways = {"traced": [], **({"cupti": ["--cupti"]} if options.cupti else {})}
+    plain, traced, outputs, confirmed, seen, said = [], {way: [] for way in ways}, set(), set(), True, ""
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(options.rounds):
             output, found, _ = rates(command)
             outputs.add(output)
             plain += found
-            artifacts = Path(folder) / str(turn)
-            output, found, said = rates([options.greta, "trace", "--artifacts", str(artifacts), "--", *command])
-            outputs.add(output)
-            traced += found
-            now_confirmed, now_seen = verdicts(artifacts)
-            confirmed |= set(now_confirmed)
-            seen = seen and now_seen
-    before, after = statistics.median(plain), statistics.median(traced)
+            for way, flags in ways.items():
+                artifacts = Path(folder) / way / str(turn)
+                output, found, said = rates([options.greta, "trace", *flags, "--artifacts", str(artifacts), "--", *command])
+                outputs.add(output)
+                traced[way] += found
+                now_confirmed, now_seen = verdicts(artifacts)
+                confirmed |= set(now_confirmed)
+                seen = seen and now_seen
+    before = statistics.median(plain)
+    after = {way: statistics.median(found) for way, found in traced.items()}
     result = {"program": options.program, "tokens": options.tokens, "plain_tokens_per_second": sorted(plain),
-              "traced_tokens_per_second": sorted(traced), "overhead": before / after - 1,
+              **{f"{way}_tokens_per_second": sorted(found) for way, found in traced.items()},
+              "overhead": before / after["traced"] - 1,
               "same_tokens": len(outputs) == 1, "confirmed": sorted(confirmed), "gpu_calls_seen": seen}
     print(json.dumps(result))
     print(said, file=sys.stderr)
-    print(f"plain {before:.1f} tokens/s, traced {after:.1f}: {result['overhead']:.1%} more time; "
+    costs = ", ".join(f"{way} {rate:.1f}: {before / rate - 1:.1%} more time" for way, rate in after.items())
+    print(f"plain {before:.1f} tokens/s, {costs}; "
           f"tokens {'the same' if result['same_tokens'] else 'DIFFER'}; "
           f"confirmed: {', '.join(sorted(confirmed)) or 'nothing'}{'' if seen else '; NO GPU CALL SEEN'}", file=sys.stderr)
     return 0 if result["same_tokens"] and seen and not confirmed else 1

@@ -301,6 +301,18 @@ wanted copy-behaviour && {
     fi
 }
 
+# ---- greta trace ------------------------------------------------------------------------------
+wanted preload && {
+    timeout -k 5 $((limit * 5)) "$here/preload_check.sh" "$greta" >out 2>&1 </dev/null
+    code=$?
+    case $code in
+    0) line preload ok "$(grep -c ' ok ' out) checks, $(grep '^cost ' out | tr -s ' ')" ;;
+    77) line preload skipped "$(last)" ;;
+    *) line preload FAILED "exit $code: $(last)" ;;
+    esac
+    grep ' FAILED ' out | sed 's/^/    /'
+}
+
 # ---- Cost -------------------------------------------------------------------------------------
 wanted audit-cost && {
     if [ -n "${MODEL_8B:-}" ]; then
