@@ -2,8 +2,8 @@
 # the library under test they are never sanitized: the traced program is not.
 foreach(driver greta_fake_trace_driver greta_fake_trace_driver_old)
     add_library(${driver} SHARED tests/fake_trace/fake_driver.c
-                tests/fake_trace/fake_driver_memory.c tests/fake_trace/fake_kinds.c
-                tests/fake_trace/fake_proc.c tests/fake_trace/fake_shapes.c)
+                tests/fake_trace/fake_driver_memory.c tests/fake_trace/fake_kernels.c
+                tests/fake_trace/fake_kinds.c tests/fake_trace/fake_proc.c tests/fake_trace/fake_shapes.c)
     # Like the real driver's, its functions call each other and not what was loaded before it.
     target_link_options(${driver} PRIVATE -Wl,-Bsymbolic)
     set_target_properties(${driver} PROPERTIES OUTPUT_NAME cuda SOVERSION 1)

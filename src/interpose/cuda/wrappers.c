@@ -43,7 +43,15 @@ bool cuda_enter(struct cuda_call *call, uint32_t id, const void *arguments)
     pthread_once(&started, start);
     if (!trace)
         return true;
-    *call = (struct cuda_call){ .trace = trace, .entry = cuda_entry(id), .arguments = arguments };
+    /* One by one: the event in it is large, and set by whatever begins one. */
+    call->trace = trace;
+    call->entry = cuda_entry(id);
+    call->arguments = arguments;
+    call->code = 0;
+    call->call.open = false;
+    call->kernel = NULL;
+    call->context = NULL;
+    call->context_uid = 0;
     call->entry->begin(call);
     return true;
 }
