@@ -68,6 +68,18 @@ for route in linked nested; do
         fail "expected each allocation once, found $(cat "$captured/out")"
 done
 
+# Another tool may be loaded by the driver at the same time.
+CUDA_INJECTION64_PATH=/other.so expect_exit 0 trace -- "$fake/trace_program" nothing
+expect_stderr "verdict: CLEAN"
+
+# The dynamic linker takes no path with a space; that is said before the program starts.
+mkdir "a folder"
+cp "$GRETA" "$(dirname "$GRETA")"/libgreta_trace_*.so "a folder/"
+expect_exit 3 "a folder/greta" trace --backend cuda -- "$fake/trace_program" nothing
+expect_stderr "LD_PRELOAD takes no path with a space or a colon"
+expect_no_stdout
+rm -r "a folder"
+
 # same COMMAND...: a program prints and returns the same traced and untraced. What greta says of it
 # comes last.
 same()
