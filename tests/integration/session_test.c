@@ -73,6 +73,42 @@ static void test_waiting(void **state)
     stage_end(&stage);
 }
 
+/* ---- Temperatures --------------------------------------------------------------------------- */
+
+/* Two requests that differ in nothing but their temperature, in the same batches from the first
+ * token on: each writes what it writes alone, and not what the other one writes. */
+static void test_temperatures(void **state)
+{
+    (void)state;
+    static const float temperatures[][2] = { { 0.7f, 1.5f }, { 1.5f, 0.7f }, { 0, 1.5f } };
+    const struct session_options options = { .mix_prompts = true };
+    struct stage stage;
+    stage_begin(&stage);
+    for (size_t pair = 0; pair < COUNT_OF(temperatures); pair++) {
+        struct session_request requests[2];
+        struct written alone[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            requests[i] = request_of(1);
+            requests[i].token_limit = 12;
+            requests[i].sampling.temperature = temperatures[pair][i];
+        }
+        write_alone(&stage, requests, 2, alone);
+        assert_memory_not_equal(alone[0].ids, alone[1].ids, 12 * sizeof(uint32_t));
+        stage_open_session(&stage, &options);
+        for (uint32_t i = 0; i < 2; i++)
+            stage_add(&stage, &requests[i]);
+        while (session_active_count(stage.session)) {
+            stage_step(&stage);
+            assert_int_equal(stage.written[0].count, stage.written[1].count); /* one batch */
+        }
+        for (uint32_t i = 0; i < 2; i++)
+            check_written_same(&stage.written[i], &alone[i]);
+        stage_close_session(&stage);
+        written_release(alone, 2);
+    }
+    stage_end(&stage);
+}
+
 /* ---- Cancelling ----------------------------------------------------------------------------- */
 
 static void test_cancelling(void **state)
@@ -205,9 +241,9 @@ int main(int argument_count, char **arguments)
     if (!lab_choose(argument_count, arguments))
         return LAB_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_joining),     cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_cancelling),  cmocka_unit_test(test_ahead),
-        cmocka_unit_test(test_late_events),
+        cmocka_unit_test(test_joining),      cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_temperatures), cmocka_unit_test(test_cancelling),
+        cmocka_unit_test(test_ahead),        cmocka_unit_test(test_late_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
