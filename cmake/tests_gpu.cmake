@@ -144,6 +144,13 @@ if(greta_kernel_count GREATER 0)
                              fake_hip/session_failure_test fake_hip/session_prompt_test fake_gpu/gpu_many_rows_older_test
                              PROPERTIES LABELS long)
     endif()
+    # Two GPUs of one process; where there are two, also real ones.
+    foreach(way "fake_gpu;LD_LIBRARY_PATH=${fake_path};FAKE_GPU_COUNT=2;FAKE_GPU_LATE=1" gpu)
+        list(POP_FRONT way group)
+        add_test(NAME ${group}/analyze_two_devices_test COMMAND analyze_devices_test cuda:1 cuda:0)
+        set_tests_properties(${group}/analyze_two_devices_test PROPERTIES ENVIRONMENT "${way}"
+                             TIMEOUT ${greta_test_timeout} SKIP_RETURN_CODE 77)
+    endforeach()
     foreach(fault wild-pointer memory-vanished overrun)
         greta_gpu_test(fault_${fault} gpu_fault_test ${fault}@op=add,layer=3)
     endforeach()

@@ -23,14 +23,28 @@ EXPORT int fake_cuda_left(void);
 /* The driver's numbers for what is wrong. */
 #define FAKE_INVALID_VALUE 1
 #define FAKE_NO_MEMORY 2
+#define FAKE_INVALID_DEVICE 101
 #define FAKE_INVALID_IMAGE 200
+#define FAKE_INVALID_CONTEXT 201
+#define FAKE_INVALID_HANDLE 400
 #define FAKE_NOT_FOUND 500
 #define FAKE_NOT_SUPPORTED 801
 
 /* ---- fake_cuda.c ---------------------------------------------------------------------------- */
 
 extern pthread_mutex_t fake_lock; /* held while work is done */
-extern CUresult fake_sticky;      /* a kernel's illegal access; every later call returns it */
+
+#define FAKE_DEVICE_LIMIT 8
+/* The device whose context is current in this thread; -1: none is. */
+int fake_current(void);
+/* What every call returns: an earlier illegal access of a kernel on the current device stays; an
+ * error without a current device. */
+CUresult fake_state(void);
+/* The same of a call that names things of these devices, which must be the current one; -1: none.
+ */
+CUresult fake_state_for(int device, int other);
+CUresult fake_state_of(int device);
+void fake_lose(int device);
 
 int fake_number(const char *variable, int otherwise);
 int fake_chip(void); /* compute capability, times ten */
@@ -46,12 +60,14 @@ enum thing {
     THING_COUNT
 };
 void fake_count(enum thing thing, int change);
-bool fake_use_bytes(size_t bytes); /* false if there is not as much left */
-void fake_unuse_bytes(size_t bytes);
+/* These are about the memory of one device. */
+bool fake_use_bytes(int device, size_t bytes); /* false if there is not as much left */
+void fake_unuse_bytes(int device, size_t bytes);
 
 /* ---- fake_memory.c -------------------------------------------------------------------------- */
 
-/* The driver looks at addresses of copies and fills before it queues them. */
+/* The driver looks at addresses of copies and fills before it queues them. False also for memory of
+ * another device than the current one: nothing is copied from device to device here. */
 bool fake_is_memory(CUdeviceptr address, size_t bytes);
 
 /* ---- fake_work.c ---------------------------------------------------------------------------- */
@@ -77,21 +93,25 @@ struct CUgraphNode_st {
     unsigned char byte;
     bool began; /* early: with what it read by then */
     uint64_t early_digest;
+    int device;
     struct CUstream_st *stream; /* that it is given to; NULL: the default one */
     struct CUgraphNode_st *next;
 };
 
 struct CUgraph_st {
+    int device;
     struct CUgraphNode_st *first, *last;
 };
 
 struct CUstream_st {
+    int device;
     CUgraph capturing;
     struct late_queue late;
     struct adverse_trail trail;
 };
 
 struct CUevent_st {
+    int device;
     struct late_mark mark;
 };
 

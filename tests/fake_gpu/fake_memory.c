@@ -19,6 +19,7 @@
 struct range {
     uintptr_t start, end;         /* the allocation, or the reserved range; 0: no entry */
     uintptr_t mapped, mapped_end; /* the part with memory in it */
+    int device;
 };
 #define RANGE_LIMIT 32768
 static struct range ranges[RANGE_LIMIT];
@@ -42,17 +43,19 @@ static void add_range(uintptr_t start, size_t bytes, bool mapped)
         place++;
     if (place < RANGE_LIMIT) {
         uintptr_t end = start + bytes;
-        ranges[place] = (struct range){ start, end, mapped ? start : 0, mapped ? end : 0 };
+        ranges[place] = (struct range){ start, end, mapped ? start : 0, mapped ? end : 0,
+                                        fake_current() };
         range_count = place == range_count ? range_count + 1 : range_count;
     }
     pthread_mutex_unlock(&range_lock);
 }
 
-/* Returns its size; 0: there is none. */
+/* Returns its size; 0: the current device has none. */
 static size_t drop_range(uintptr_t start)
 {
     pthread_mutex_lock(&range_lock);
     struct range *range = find_range(start);
+    range = range && range->device == fake_current() ? range : NULL;
     size_t bytes = range ? range->end - range->start : 0;
     if (range)
         *range = (struct range){ 0 };
@@ -75,8 +78,8 @@ bool fake_is_memory(CUdeviceptr address, size_t bytes)
 {
     pthread_mutex_lock(&range_lock);
     const struct range *range = find_range((uintptr_t)address);
-    bool known = range && range->mapped && address >= range->mapped &&
-                 bytes <= range->mapped_end - address;
+    bool known = range && range->device == fake_current() && range->mapped &&
+                 address >= range->mapped && bytes <= range->mapped_end - address;
     pthread_mutex_unlock(&range_lock);
     return known;
 }
@@ -95,7 +98,7 @@ CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attribu
             *(unsigned int *)data[i] = mapped ? CUDA_TYPE_DEVICE : 0;
             break;
         case CUDA_POINTER_DEVICE:
-            *(int *)data[i] = found ? 0 : -2;
+            *(int *)data[i] = found ? range.device : -2;
             break;
         case CUDA_POINTER_START:
             *(CUdeviceptr *)data[i] = range.start;
@@ -110,7 +113,7 @@ CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attribu
             return FAKE_INVALID_VALUE;
         }
     }
-    return fake_sticky;
+    return fake_state();
 }
 
 /* ---- Memory --------------------------------------------------------------------------------- */
@@ -139,9 +142,9 @@ static void drop_memory(void *memory)
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 {
-    if (fake_sticky)
-        return fake_sticky;
-    if (!fake_use_bytes(bytes))
+    if (fake_state())
+        return fake_state();
+    if (!fake_use_bytes(fake_current(), bytes))
         return FAKE_NO_MEMORY;
     void *memory = make_memory(bytes);
     if (!memory)
@@ -155,14 +158,16 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes)
 /* Waits for all work, as cuMemFreeHost does; cuMemUnmap does not. */
 CUresult cuMemFree_v2(CUdeviceptr address)
 {
-    late_do_all();
+    if (fake_current() < 0)
+        return FAKE_INVALID_CONTEXT;
+    late_do_all(fake_current());
     size_t bytes = drop_range((uintptr_t)address);
     if (bytes >= FREED_STAYS_BYTES)
         drop_memory((void *)(uintptr_t)address);
-    fake_unuse_bytes(bytes);
+    fake_unuse_bytes(fake_current(), bytes);
     if (bytes)
         fake_count(THING_MEMORY, -1);
-    return bytes ? fake_sticky : FAKE_INVALID_VALUE;
+    return bytes ? fake_state() : FAKE_INVALID_VALUE;
 }
 
 CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags)
@@ -176,10 +181,12 @@ CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags)
 
 CUresult cuMemFreeHost(void *memory)
 {
-    late_do_all();
+    if (fake_current() < 0)
+        return FAKE_INVALID_CONTEXT;
+    late_do_all(fake_current());
     drop_memory(memory);
     fake_count(THING_PINNED, -1);
-    return fake_sticky;
+    return fake_state();
 }
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *memory, unsigned int flags)
@@ -247,7 +254,10 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *memory, size_t bytes,
         return FAKE_NOT_SUPPORTED;
     if (properties->type != CUDA_MEMORY_PINNED || bytes % GRANULARITY)
         return FAKE_INVALID_VALUE;
-    if (!fake_use_bytes(bytes))
+    int device = properties->location.id;
+    if (device < 0 || device >= FAKE_DEVICE_LIMIT)
+        return FAKE_INVALID_DEVICE;
+    if (!fake_use_bytes(device, bytes))
         return FAKE_NO_MEMORY;
     fake_count(THING_MEMORY, 1);
     return 0;
@@ -257,7 +267,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle memory)
 {
     if (!memory)
         return FAKE_INVALID_VALUE;
-    fake_unuse_bytes((size_t)memory);
+    fake_unuse_bytes(fake_current(), (size_t)memory);
     fake_count(THING_MEMORY, -1);
     return 0;
 }
@@ -273,14 +283,15 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
     void *map = (void *)(uintptr_t)address;
     map_range((uintptr_t)address, 0);
     return mmap(map, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == map
-               ? fake_sticky
+               ? fake_state()
                : FAKE_INVALID_VALUE;
 }
 
 CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access,
                         size_t count)
 {
-    if (count != 1 || access->flags != CUDA_ACCESS_READ_WRITE)
+    if (count != 1 || access->location.id != fake_current() ||
+        access->flags != CUDA_ACCESS_READ_WRITE)
         return FAKE_INVALID_VALUE;
     map_range((uintptr_t)address, bytes);
     return mprotect((void *)(uintptr_t)address, bytes, PROT_READ | PROT_WRITE) ? FAKE_INVALID_VALUE

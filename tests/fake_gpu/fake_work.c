@@ -87,16 +87,16 @@ static CUresult run_work(const struct CUgraphNode_st *work)
     struct sigaction action = { .sa_sigaction = on_fault,
                                 .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
     pthread_mutex_lock(&fake_lock);
-    if (!fake_sticky) {
+    if (!fake_state_of(work->device)) {
         sigaction(SIGSEGV, &action, &before_segv);
         sigaction(SIGBUS, &action, &before_bus);
         running = true;
         if (sigsetjmp(fault_jump, 0) == 0)
             do_work(work);
         else
-            fake_sticky = CUDA_ILLEGAL_ADDRESS;
+            fake_lose(work->device);
         running = false;
-        if (fake_sticky && work->stream && work->kind == WORK_KERNEL)
+        if (fake_state_of(work->device) && work->stream && work->kind == WORK_KERNEL)
             adverse_fault(&work->stream->trail, work->call.crumbs, fake_chip() >= 90);
         sigaction(SIGSEGV, &before_segv, NULL);
         sigaction(SIGBUS, &before_bus, NULL);
@@ -135,11 +135,14 @@ CUresult fake_do_or_keep(CUstream stream, const struct CUgraphNode_st *work)
 
 CUresult fake_give(CUstream stream, const struct CUgraphNode_st *work)
 {
-    if (fake_sticky)
-        return fake_sticky;
+    struct CUgraphNode_st here = *work;
+    CUresult state = fake_state_for(stream ? stream->device : -1, -1);
+    if (state)
+        return state;
+    here.device = fake_current();
     if (!stream || !stream->capturing)
-        return fake_do_or_keep(stream, work);
-    struct CUgraphNode_st *node = copy_node(work);
+        return fake_do_or_keep(stream, &here);
+    struct CUgraphNode_st *node = copy_node(&here);
     if (!node)
         return FAKE_NO_MEMORY;
     if (stream->capturing->last)
@@ -202,12 +205,12 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image)
     *module = (CUmodule)(uintptr_t)image;
     if (!wanted || (*end == 'a' ? made_for != fake_chip() : made_for > fake_chip()))
         return FAKE_INVALID_IMAGE;
-    return fake_sticky;
+    return fake_state();
 }
 
 CUresult cuModuleUnload(CUmodule module)
 {
-    return module ? fake_sticky : FAKE_INVALID_VALUE;
+    return module ? fake_state() : FAKE_INVALID_VALUE;
 }
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
@@ -221,14 +224,14 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
         return FAKE_NOT_FOUND;
     kernel->thread_limit = (uint32_t)strtoul(limit + strlen(".maxntid "), NULL, 10);
     *function = (CUfunction)(uintptr_t)kernel;
-    return fake_sticky;
+    return fake_state();
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
 {
     bool shared = attribute == CUDA_FUNCTION_SHARED && value <= 232448;
     bool carveout = attribute == CUDA_FUNCTION_CARVEOUT && value <= 100;
-    return function && (shared || carveout) ? fake_sticky : FAKE_INVALID_VALUE;
+    return function && (shared || carveout) ? fake_state() : FAKE_INVALID_VALUE;
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
@@ -262,7 +265,9 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
 {
     (void)mode;
     stream->capturing = calloc(1, sizeof(*stream->capturing));
-    return stream->capturing ? fake_sticky : FAKE_NO_MEMORY;
+    if (stream->capturing)
+        stream->capturing->device = stream->device;
+    return stream->capturing ? fake_state_for(stream->device, -1) : FAKE_NO_MEMORY;
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
@@ -270,7 +275,7 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
     *graph = stream->capturing;
     stream->capturing = NULL;
     fake_count(THING_GRAPH, *graph != NULL);
-    return *graph ? fake_sticky : FAKE_INVALID_VALUE;
+    return *graph ? fake_state() : FAKE_INVALID_VALUE;
 }
 
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
@@ -282,14 +287,14 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *statu
     *status = stream->capturing != NULL;
     *dependency_count = stream->capturing && stream->capturing->last ? 1 : 0;
     *dependencies = stream->capturing ? &stream->capturing->last : NULL;
-    return fake_sticky;
+    return fake_state();
 }
 
 /* Returns the graph itself, since no test changes a graph after its executable was made. */
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
     *exec = (CUgraphExec)graph;
-    return flags ? FAKE_INVALID_VALUE : fake_sticky;
+    return flags ? FAKE_INVALID_VALUE : fake_state();
 }
 
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
@@ -299,7 +304,7 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
         node->kernel != (const struct fake_kernel *)(uintptr_t)params->func)
         return FAKE_INVALID_VALUE;
     node->call = *(const struct gpu_call *)params->kernelParams[0];
-    return fake_sticky;
+    return fake_state();
 }
 
 /* Only where work is done at once: what is kept for later has not all been done before. */
@@ -322,8 +327,9 @@ static void begin_early(CUgraph graph)
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 {
-    if (fake_sticky)
-        return fake_sticky;
+    CUresult state = fake_state_for(((CUgraph)exec)->device, stream->device);
+    if (state)
+        return state;
     begin_early((CUgraph)exec);
     for (struct CUgraphNode_st *node = ((CUgraph)exec)->first; node; node = node->next)
         if (fake_do_or_keep(stream, node))
@@ -335,11 +341,12 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream)
 
 CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
-    return exec ? fake_sticky : FAKE_INVALID_VALUE;
+    return exec ? fake_state_for(((CUgraph)exec)->device, -1) : FAKE_INVALID_VALUE;
 }
 
 CUresult cuGraphDestroy(CUgraph graph)
 {
+    CUresult state = fake_state_for(graph->device, -1);
     while (graph->first) {
         struct CUgraphNode_st *node = graph->first;
         graph->first = node->next;
@@ -347,5 +354,5 @@ CUresult cuGraphDestroy(CUgraph graph)
     }
     free(graph);
     fake_count(THING_GRAPH, -1);
-    return fake_sticky;
+    return state;
 }

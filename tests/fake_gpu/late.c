@@ -24,8 +24,9 @@ bool late_wanted(void)
     return wanted;
 }
 
-void late_add_queue(struct late_queue *queue)
+void late_add_queue(struct late_queue *queue, int device)
 {
+    queue->device = device;
     pthread_mutex_lock(&lock);
     queue->next = queues;
     queues = queue;
@@ -149,10 +150,11 @@ void late_do_queue(struct late_queue *queue)
     pthread_mutex_unlock(&lock);
 }
 
-void late_do_all(void)
+void late_do_all(int device)
 {
     pthread_mutex_lock(&lock);
     for (struct late_queue *queue = queues; queue; queue = queue->next)
-        do_until(queue, queue->given);
+        if (queue->device == device)
+            do_until(queue, queue->given);
     pthread_mutex_unlock(&lock);
 }

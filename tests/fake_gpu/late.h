@@ -12,6 +12,7 @@ struct late_queue {
     uint64_t given, done;
     uint64_t waits;          /* so far: of the queue for a mark, and of the host for the queue */
     bool is_waiting;         /* its first item is a wait for a mark that has not been reached */
+    int device;              /* whose late_do_all does it */
     struct late_queue *next; /* of all: a queue is never freed, marks may name it */
 };
 
@@ -22,7 +23,7 @@ struct late_mark {
 };
 
 bool late_wanted(void);
-void late_add_queue(struct late_queue *queue); /* all zeros */
+void late_add_queue(struct late_queue *queue, int device); /* all zeros */
 /* run(work), then free(work), when it is waited for. False: no memory; work is the caller's. */
 bool late_give(struct late_queue *queue, void (*run)(void *work), void *work);
 /* What is given to the queue from now on comes after the mark. */
@@ -32,6 +33,6 @@ void late_place_mark(struct late_queue *queue, struct late_mark *ret_mark);
 /* These do the work. */
 void late_do_mark(const struct late_mark *mark);
 void late_do_queue(struct late_queue *queue);
-void late_do_all(void);
+void late_do_all(int device);
 
 #endif
