@@ -112,7 +112,7 @@ static void a_fault_that_does_not_come_again_proves_nothing(void **state)
     narrow_with(&scene, NULL);
     assert_null(scene.narrowing.analyzer);
     assert_int_equal(scene.made.faults, 0);
-    check_contains("what it proves", scene.made.proves[REPORT_ENGLISH], "did not come");
+    check_contains("what it proves", scene.made.proves[REPORT_ENGLISH], "did not occur");
     check_contains("what it proves", scene.made.proves[REPORT_SPANISH], "no apareció");
     close_scene(&scene);
 }
