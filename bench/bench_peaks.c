@@ -59,7 +59,7 @@ __attribute__((target("avx512f"))) static uint64_t read_512(const uint8_t *bytes
 
 static const struct {
     const char *name;
-    double products_per_instruction;
+    double multiplies_per_instruction;
 } peaks[] = {
     [BENCH_PEAK_VNNI] = { "vpdpbusd", 64 },    [BENCH_PEAK_BF16] = { "vdpbf16ps", 32 },
     [BENCH_PEAK_FMA] = { "fma ps", 16 },       [BENCH_PEAK_FMA_256] = { "fma ps 256", 8 },
@@ -76,7 +76,7 @@ const char *bench_peak_name(enum bench_peak peak)
 
 double bench_peak_products(enum bench_peak peak)
 {
-    return peaks[peak].products_per_instruction * (double)CHAINS * (double)STEPS;
+    return peaks[peak].multiplies_per_instruction * (double)CHAINS * (double)STEPS;
 }
 
 uint64_t bench_peak_run(enum bench_peak peak)
@@ -102,7 +102,7 @@ uint64_t bench_peak_run(enum bench_peak peak)
 /* No instruction to name: ratios are without meaning. */
 double bench_peak_products(enum bench_peak peak)
 {
-    return peaks[peak].products_per_instruction;
+    return peaks[peak].multiplies_per_instruction;
 }
 
 uint64_t bench_peak_run(enum bench_peak peak)

@@ -94,7 +94,7 @@ static uint64_t count_all(const struct audit *audit, bool only_recorded)
 
 static bool is_unfired(const struct audit_row *row)
 {
-    return row->outcome.planted.told && !row->outcome.planted.planted;
+    return row->outcome.planted.reported && !row->outcome.planted.planted;
 }
 
 /* A process that another one ended says nothing of the workload. */

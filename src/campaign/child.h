@@ -18,7 +18,7 @@ struct child_setup {
 
 /* What the worker says of the planted fault. */
 struct child_planted {
-    bool told, planted;
+    bool reported, planted;
     uint64_t event_id;
     struct event_scope scope;
     char op[EVENT_OP_BYTES], operand[EVENT_OP_BYTES];

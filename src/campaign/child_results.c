@@ -85,7 +85,7 @@ static void add_run(struct child_outcome *outcome, const json_t *line)
 
 static void add_planted(struct child_planted *planted, const json_t *line)
 {
-    planted->told = true;
+    planted->reported = true;
     planted->planted = json_is_true(json_object_get(line, "planted"));
     planted->event_id = number(line, "event_id");
     planted->scope.layer = (int32_t)json_integer_value(json_object_get(line, "layer"));

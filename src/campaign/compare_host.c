@@ -118,7 +118,7 @@ enum status compare_host_run(const struct campaign_options *options,
                                             : "";
     snprintf(compare->error, sizeof(compare->error), "%s", reason);
     compare->report.error = compare->error[0] ? compare->error : NULL;
-    compare->report.planting = (struct report_planting){ options->inject, outcome.planted.told,
+    compare->report.planting = (struct report_planting){ options->inject, outcome.planted.reported,
                                                          outcome.planted.planted };
     /* What goes wrong in a run that was set up is a result. */
     bool ran = outcome.ready && !child_was_ended_from_outside(&outcome);

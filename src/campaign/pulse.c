@@ -79,16 +79,17 @@ static bool pause_for(struct pulse *pulse)
 static void *run(void *argument)
 {
     struct pulse *pulse = argument;
-    bool untold = false;
+    bool unreported = false;
     pthread_mutex_lock(&pulse->lock);
     while (!pause_for(pulse)) {
         struct pulse_sight sight = { .now_ns = clock_ns(), .on_device = pulse->on_device };
         add_usage(&sight);
         if (pulse->device) /* the lock is held: it stays open meanwhile */
             sight.crumbs = device_show_crumbs(pulse->device);
-        untold = pulse_is_alive(&pulse->watch, &sight) || untold;
-        if (untold)
-            untold = !pulse->listener.beat(pulse->listener.context, &pulse->watch, sight.on_device);
+        unreported = pulse_is_alive(&pulse->watch, &sight) || unreported;
+        if (unreported)
+            unreported = !pulse->listener.beat(pulse->listener.context, &pulse->watch,
+                                               sight.on_device);
     }
     pthread_mutex_unlock(&pulse->lock);
     return NULL;

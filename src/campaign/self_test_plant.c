@@ -119,7 +119,7 @@ static void describe_miss(const struct child_outcome *outcome, const struct anal
 {
     if (outcome->failed[0])
         snprintf(note, note_bytes, "could not run: %.120s", outcome->failed);
-    else if (outcome->planted.told && !outcome->planted.planted)
+    else if (outcome->planted.reported && !outcome->planted.planted)
         snprintf(note, note_bytes, "no call fits the fault: nothing was planted");
     else if (!analysis)
         snprintf(note, note_bytes, "no flight file to analyse");

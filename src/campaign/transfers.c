@@ -71,7 +71,7 @@ static enum status run_child(const struct campaign_options *options,
     job->flight = job->level == AUDIT_OFF ? NULL : flight;
     TRY(child_run_again(setup, job, &step, &outcome, err));
     take_lines(report, outcome.transfers);
-    report->planting.told = report->planting.told || outcome.planted.told;
+    report->planting.reported = report->planting.reported || outcome.planted.reported;
     report->planting.fired = report->planting.fired || outcome.planted.planted;
     child_ending_words(&outcome, ending);
     const char *error = outcome.failed[0] ? outcome.failed : outcome.error;

@@ -166,7 +166,7 @@ static enum status tell_group(struct teller *teller, const struct hit *group, si
                                                  sizeof(*hits->sms), compare_sms)
                                        : NULL;
     if (sm)
-        sm->told = true;
+        sm->reported = true;
     if (group[0].kind == HIT_WARP_FAILED)
         return tell_warp(teller, group, count, &above, err);
     for (size_t i = 0; i < count && group[i].kind == HIT_LANES_FAILED; i++)
@@ -196,7 +196,7 @@ static enum status tell_sms(struct teller *teller, struct error *err)
         const struct sm_hit *hit = &teller->hits.sms[i];
         struct coredump_exception *exception;
         struct table sms;
-        if (hit->told)
+        if (hit->reported)
             continue;
         TRY(new_exception(teller, &exception, err));
         if (!exception)

@@ -38,7 +38,7 @@ struct hit {
 /* An SM whose row has an exception. */
 struct sm_hit {
     uint32_t section, row;
-    bool told; /* by one of its warps */
+    bool reported; /* by one of its warps */
 };
 
 /* hits are by warp, then by kind; sms by section, then by row. Release with hits_release. */

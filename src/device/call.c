@@ -60,7 +60,7 @@ void call_init(struct call *call, struct device *device, enum event_kind kind,
                struct device_site site)
 {
     call->device = device;
-    call->told = false;
+    call->reported = false;
     call->what = event_kind_name(kind);
     struct event *event = &call->event;
     /* Without an observer only these fields are used, and clearing the rest would cost too much. */
@@ -97,7 +97,7 @@ void call_again(struct call *call)
 void call_begin(struct call *call)
 {
     call->event.id = new_id(call->device);
-    call->told = true;
+    call->reported = true;
     call->event.phase = EVENT_BEGIN;
     call->event.outcome = EVENT_PENDING;
     tell(call->device, &call->event);
@@ -312,8 +312,8 @@ void device_tell_traps(struct device *device)
 {
     struct crumb_trap trap;
     pthread_mutex_lock(&device->lock);
-    while (crumb_trap_get(device->crumbs, device->traps_told, &trap)) {
-        device->traps_told++;
+    while (crumb_trap_get(device->crumbs, device->traps_reported, &trap)) {
+        device->traps_reported++;
         struct event event = { .kind = EVENT_TRAP,
                                .cause_id = trap.launch_id,
                                .stream_index = EVENT_NO_STREAM,

@@ -72,7 +72,7 @@ uint32_t slot_generation_locking(struct device *device, const struct device_slot
 struct call {
     struct device *device;
     struct event event;
-    bool told;        /* the observer saw the begin */
+    bool reported;    /* the observer saw the begin */
     const char *what; /* the call's name in messages; static, or on the caller's stack */
 };
 

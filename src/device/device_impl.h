@@ -261,7 +261,7 @@ struct device {
     uint64_t own_event_ids;         /* the last id given, where options.event_ids is NULL */
     uint32_t process_id;            /* as events have it */
     enum event_error_domain domain; /* of the codes of its runtime */
-    uint64_t traps_told;            /* traps of the crumb page that were reported; under lock */
+    uint64_t traps_reported;        /* traps of the crumb page that were reported; under lock */
     uint64_t launch_count;          /* atomic; launches that could be scanned */
     uint64_t run_launches;          /* atomic; launches since device_run_begin, for hash_ops */
     uint64_t iteration;             /* atomic; of the last device_run_begin */

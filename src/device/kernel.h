@@ -122,8 +122,8 @@ struct device_image {
 
 /* On a GPU a launch becomes steps, run in order; each step is one kernel. */
 struct device_gpu_chip {
-    uint32_t processor_count; /* SMs, CUs */
-    uint32_t shared_bytes;    /* most shared memory of a block */
+    uint32_t sm_count;     /* SMs, CUs */
+    uint32_t shared_bytes; /* most shared memory of a block */
     uint64_t processor_shared_bytes;
     uint32_t thread_limit; /* threads of a block, as the kernels are built for it */
     uint32_t features;     /* DEVICE_GPU_ bits of the code that was loaded */

@@ -123,7 +123,7 @@ static enum status attend(struct pass *pass, int32_t index)
     struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
     struct ops_attention_settings settings = { .head_dim = config->head_dim,
                                                .scale = config->attention_scale,
-                                               .together = engine->same_sequence };
+                                               .same_sequence = engine->same_sequence };
     TRY(ops_attention(&pass->target, &pass->q, &layer->keys, &layer->values, &pass->starts,
                       &pass->positions, &pass->attn_out, &packing, &settings, pass->err));
     TRY(reach(pass, ENGINE_ATTENDED, index));

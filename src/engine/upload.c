@@ -1,24 +1,25 @@
 /* upload.c - uploads weights to a device that has memory of its own, with several threads.
  *
- * Each lane is a thread with a stream: it takes the next chunk of a tensor, reads it from the file
- * into staging and queues the copy to the device. One thread reads a file at a sixth of the link's
- * speed, so several lanes read at once, each into its own slots, while copies of other lanes are in
- * flight; no lane waits for another. The caller's thread creates the buffers, then becomes a lane.
+ * Each uploader is a thread with a stream: it takes the next chunk of a tensor, reads it from the
+ * file into staging and queues the copy to the device. One thread reads a file at a sixth of the
+ * link's speed, so several uploaders read at once, each into its own slots, while copies of other
+ * uploaders are in flight; no uploader waits for another. The caller's thread creates the buffers,
+ * then becomes a uploader.
  *
- * A tensor that the device wants repacked goes to the lane's raw buffer, some rows at a time, and
- * is repacked from there on the engine's stream; marks order the two. The device needs memory for
- * the weights and for one raw buffer for each lane.
+ * A tensor that the device wants repacked goes to the uploader's raw buffer, some rows at a time,
+ * and is repacked from there on the engine's stream; marks order the two. The device needs memory
+ * for the weights and for one raw buffer for each uploader.
  *
- * The first failure ends all lanes and is returned to the caller. */
+ * The first failure ends all uploaders and is returned to the caller. */
 #include "engine/upload.h"
 
 #include "base/parallel.h"
 
 #include <stdlib.h>
 
-/* Minimum weight bytes per lane. */
+/* Minimum weight bytes per uploader. */
 #define LANE_BYTES ((uint64_t)4 << 20)
-/* What a lane takes at a time: one copy. */
+/* What a uploader takes at a time: one copy. */
 #define CHUNK_BYTES ((uint64_t)2 << 20)
 
 /* ---- Life ----------------------------------------------------------------------------------- */
@@ -32,7 +33,7 @@ uint64_t engine_upload_raw_bytes(enum dtype dtype, const struct shape *shape)
     return bytes < room ? bytes : room;
 }
 
-static uint32_t choose_lane_count(uint64_t bytes)
+static uint32_t choose_uploader_count(uint64_t bytes)
 {
     uint64_t worth = bytes / LANE_BYTES + 1;
     uint32_t processors = parallel_processor_count();
@@ -40,17 +41,17 @@ static uint32_t choose_lane_count(uint64_t bytes)
     return worth < most ? (uint32_t)worth : most;
 }
 
-static enum status open_lane(struct lane *lane, struct error *err)
+static enum status open_uploader(struct uploader *uploader, struct error *err)
 {
-    const struct engine_upload *upload = lane->upload;
+    const struct engine_upload *upload = uploader->upload;
     struct device *device = upload->engine->device;
-    TRY(device_stream_create(device, DEVICE_HERE, &lane->stream, err));
+    TRY(device_stream_create(device, DEVICE_HERE, &uploader->stream, err));
     if (upload->raw_bytes == 0)
         return STATUS_OK;
-    TRY(device_mark_create(device, &lane->filled, err));
-    TRY(device_mark_create(device, &lane->read, err));
-    return device_buffer_create(device, upload->raw_bytes, "weights.raw", DEVICE_HERE, &lane->raw,
-                                err);
+    TRY(device_mark_create(device, &uploader->filled, err));
+    TRY(device_mark_create(device, &uploader->read, err));
+    return device_buffer_create(device, upload->raw_bytes, "weights.raw", DEVICE_HERE,
+                                &uploader->raw, err);
 }
 
 enum status engine_upload_create(struct engine *engine, const struct gguf_file *file,
@@ -69,16 +70,16 @@ enum status engine_upload_create(struct engine *engine, const struct gguf_file *
     upload->loads = loads;
     upload->limit = tensor_limit;
     upload->raw_bytes = raw_bytes;
-    upload->lane_count = choose_lane_count(engine->budget.weight_bytes);
+    upload->uploader_count = choose_uploader_count(engine->budget.weight_bytes);
     pthread_mutex_init(&upload->repack_lock, NULL);
     pthread_mutex_init(&upload->lock, NULL);
     pthread_cond_init(&upload->changed, NULL);
     device_reserve(engine->device,
-                   upload->lane_count * engine_reserved_bytes(engine, upload->raw_bytes));
+                   upload->uploader_count * engine_reserved_bytes(engine, upload->raw_bytes));
     enum status status = STATUS_OK;
-    for (uint32_t i = 0; i < upload->lane_count && !status; i++) {
-        upload->lanes[i].upload = upload;
-        status = open_lane(&upload->lanes[i], err);
+    for (uint32_t i = 0; i < upload->uploader_count && !status; i++) {
+        upload->uploaders[i].upload = upload;
+        status = open_uploader(&upload->uploaders[i], err);
     }
     if (status)
         engine_upload_destroy(upload);
@@ -87,25 +88,25 @@ enum status engine_upload_create(struct engine *engine, const struct gguf_file *
     return status;
 }
 
-static void close_lane(struct device *device, struct lane *lane)
+static void close_uploader(struct device *device, struct uploader *uploader)
 {
-    if (lane->raw.index)
-        device_buffer_destroy(device, lane->raw, DEVICE_HERE);
-    device_mark_destroy(device, lane->filled);
-    device_mark_destroy(device, lane->read);
+    if (uploader->raw.index)
+        device_buffer_destroy(device, uploader->raw, DEVICE_HERE);
+    device_mark_destroy(device, uploader->filled);
+    device_mark_destroy(device, uploader->read);
 }
 
 /* Ends the adding of tensors; returns when all threads have ended. */
-static void join_lanes(struct engine_upload *upload)
+static void join_uploaders(struct engine_upload *upload)
 {
     pthread_mutex_lock(&upload->lock);
     upload->complete = true;
     pthread_cond_broadcast(&upload->changed);
     pthread_mutex_unlock(&upload->lock);
-    for (uint32_t i = 0; i < upload->lane_count; i++) {
-        if (upload->lanes[i].started)
-            pthread_join(upload->lanes[i].thread, NULL);
-        upload->lanes[i].started = false;
+    for (uint32_t i = 0; i < upload->uploader_count; i++) {
+        if (upload->uploaders[i].started)
+            pthread_join(upload->uploaders[i].thread, NULL);
+        upload->uploaders[i].started = false;
     }
 }
 
@@ -124,15 +125,15 @@ void engine_upload_destroy(struct engine_upload *upload)
     if (!upload)
         return;
     struct device *device = upload->engine->device;
-    fail(upload, &given_up); /* lanes that still work end now */
-    join_lanes(upload);
+    fail(upload, &given_up); /* uploaders that still work end now */
+    join_uploaders(upload);
     bool repacked = false;
-    for (uint32_t i = 0; i < upload->lane_count; i++) {
-        struct lane *lane = &upload->lanes[i];
-        repacked = repacked || lane->raw_used;
+    for (uint32_t i = 0; i < upload->uploader_count; i++) {
+        struct uploader *uploader = &upload->uploaders[i];
+        repacked = repacked || uploader->raw_used;
         /* Waits for the stream's copies. */
-        if (lane->stream.index)
-            device_stream_destroy(device, lane->stream, DEVICE_HERE);
+        if (uploader->stream.index)
+            device_stream_destroy(device, uploader->stream, DEVICE_HERE);
     }
     /* The engine's stream may still read the raw buffers. */
     if (repacked) { /* fails on a lost device, where nothing runs any more */
@@ -140,8 +141,8 @@ void engine_upload_destroy(struct engine_upload *upload)
                                                 &unused);
         (void)status;
     }
-    for (uint32_t i = 0; i < upload->lane_count; i++)
-        close_lane(device, &upload->lanes[i]);
+    for (uint32_t i = 0; i < upload->uploader_count; i++)
+        close_uploader(device, &upload->uploaders[i]);
     pthread_mutex_destroy(&upload->repack_lock);
     pthread_mutex_destroy(&upload->lock);
     pthread_cond_destroy(&upload->changed);
@@ -177,10 +178,11 @@ static bool take_chunk(struct engine_upload *upload, struct chunk *ret_chunk)
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
-static enum status load_chunk(struct lane *lane, const struct chunk *chunk, struct error *err)
+static enum status load_chunk(struct uploader *uploader, const struct chunk *chunk,
+                              struct error *err)
 {
-    struct engine_upload *upload = lane->upload;
-    TRY(engine_upload_chunk(lane, chunk, err));
+    struct engine_upload *upload = uploader->upload;
+    TRY(engine_upload_chunk(uploader, chunk, err));
     pthread_mutex_lock(&upload->lock);
     upload->done_bytes += chunk->bytes;
     pthread_mutex_unlock(&upload->lock);
@@ -196,33 +198,33 @@ static enum status tell(struct engine_upload *upload, struct error *err)
     return progress_step(budget->options.progress, done, budget->weight_bytes, err);
 }
 
-/* The caller's lane reports the progress of all. */
-static void run_lane(struct lane *lane, bool tells)
+/* The caller's uploader reports the progress of all. */
+static void run_uploader(struct uploader *uploader, bool tells)
 {
     struct chunk chunk;
     struct error err;
     enum status status = STATUS_OK;
-    while (!status && take_chunk(lane->upload, &chunk)) {
-        status = load_chunk(lane, &chunk, &err);
+    while (!status && take_chunk(uploader->upload, &chunk)) {
+        status = load_chunk(uploader, &chunk, &err);
         if (!status && tells)
-            status = tell(lane->upload, &err);
+            status = tell(uploader->upload, &err);
     }
     if (status)
-        fail(lane->upload, &err);
+        fail(uploader->upload, &err);
 }
 
 static void *run_thread(void *argument)
 {
-    run_lane(argument, false);
+    run_uploader(argument, false);
     return NULL;
 }
 
-/* Called with the first tensor. If a thread cannot be started, the other lanes do its work. */
-static void start_lanes(struct engine_upload *upload)
+/* Called with the first tensor. If a thread cannot be started, the other uploaders do its work. */
+static void start_uploaders(struct engine_upload *upload)
 {
-    for (uint32_t i = 1; i < upload->lane_count; i++) {
-        struct lane *lane = &upload->lanes[i];
-        lane->started = pthread_create(&lane->thread, NULL, run_thread, lane) == 0;
+    for (uint32_t i = 1; i < upload->uploader_count; i++) {
+        struct uploader *uploader = &upload->uploaders[i];
+        uploader->started = pthread_create(&uploader->thread, NULL, run_thread, uploader) == 0;
     }
 }
 
@@ -255,7 +257,7 @@ enum status engine_upload_add(struct engine_upload *upload, const struct gguf_te
     pthread_cond_broadcast(&upload->changed);
     pthread_mutex_unlock(&upload->lock);
     if (upload->count == 1)
-        start_lanes(upload);
+        start_uploaders(upload);
     return tell(upload, err);
 }
 
@@ -267,12 +269,12 @@ enum status engine_upload_finish(struct engine_upload *upload, struct error *err
     upload->complete = true;
     pthread_cond_broadcast(&upload->changed);
     pthread_mutex_unlock(&upload->lock);
-    run_lane(&upload->lanes[0], true);
-    join_lanes(upload);
+    run_uploader(&upload->uploaders[0], true);
+    join_uploaders(upload);
     TRY(find_failure(upload, err));
     TRY(tell(upload, err));
-    for (uint32_t i = 0; i < upload->lane_count; i++)
-        TRY(device_stream_sync(device, upload->lanes[i].stream, DEVICE_HERE, err));
+    for (uint32_t i = 0; i < upload->uploader_count; i++)
+        TRY(device_stream_sync(device, upload->uploaders[i].stream, DEVICE_HERE, err));
     device_scope_set(device, engine->stream, NULL);
     if (upload->raw_bytes)
         TRY(device_stream_sync(device, engine->stream, DEVICE_HERE, err));

@@ -23,7 +23,7 @@ struct chunk {
     uint64_t at, bytes; /* within the tensor */
 };
 
-struct lane {
+struct uploader {
     struct engine_upload *upload;
     pthread_t thread;
     bool started; /* the thread must be joined */
@@ -37,8 +37,8 @@ struct engine_upload {
     struct engine *engine;
     const struct gguf_file *file;
     uint64_t raw_bytes; /* of each raw buffer; 0: none is needed */
-    struct lane lanes[LANE_LIMIT];
-    uint32_t lane_count;         /* the first one is the caller's */
+    struct uploader uploaders[LANE_LIMIT];
+    uint32_t uploader_count;     /* the first one is the caller's */
     pthread_mutex_t repack_lock; /* for the engine's stream: scope, wait and launch go together */
     pthread_mutex_t lock;        /* guards the rest */
     pthread_cond_t changed;      /* a tensor was added, or the upload ends */
@@ -57,8 +57,9 @@ static inline bool load_is_repacked(const struct load *load)
     return load->view.dtype != load->tensor->dtype;
 }
 
-/* Reads the chunk and queues its copy on the lane's stream, and its repacking on the engine's. */
-MUST_CHECK enum status engine_upload_chunk(struct lane *lane, const struct chunk *chunk,
+/* Reads the chunk and queues its copy on the uploader's stream, and its repacking on the engine's.
+ */
+MUST_CHECK enum status engine_upload_chunk(struct uploader *uploader, const struct chunk *chunk,
                                            struct error *err);
 
 #endif

@@ -106,7 +106,7 @@ static uint8_t runtime_domain(const struct interpose *interpose)
 static void tell_fault(struct interpose *interpose, uint64_t cause_id, int32_t code)
 {
     struct interpose_call fault;
-    if (__atomic_exchange_n(&interpose->fault_told, true, __ATOMIC_RELAXED))
+    if (__atomic_exchange_n(&interpose->fault_reported, true, __ATOMIC_RELAXED))
         return;
     if (!translate_open(interpose, &fault, EVENT_FAULT, "", 0))
         return;

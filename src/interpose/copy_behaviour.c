@@ -71,11 +71,11 @@ enum copy_behaviour copy_behaviour_of(enum interpose_runtime runtime, enum copy_
 {
     if (source != COPY_UNKNOWN && target != COPY_UNKNOWN)
         return (enum copy_behaviour)copies[runtime][form][source][target];
-    enum copy_behaviour told[2];
+    enum copy_behaviour reported[2];
     for (int i = 0; i < 2; i++)
-        told[i] = source == COPY_UNKNOWN ? copy_behaviour_of(runtime, form, unseen[i], target)
-                                         : copy_behaviour_of(runtime, form, source, unseen[i]);
-    return told[0] == told[1] ? told[0] : COPY_OPEN;
+        reported[i] = source == COPY_UNKNOWN ? copy_behaviour_of(runtime, form, unseen[i], target)
+                                             : copy_behaviour_of(runtime, form, source, unseen[i]);
+    return reported[0] == reported[1] ? reported[0] : COPY_OPEN;
 }
 
 enum copy_behaviour memset_behaviour_of(enum interpose_runtime runtime, enum copy_form form,

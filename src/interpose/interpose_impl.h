@@ -96,7 +96,7 @@ struct pending_copy {
     bool writes;     /* the device writes there, so the contents change without the host */
     bool shared; /* another stream waits for its stream, so a wait for that one may cover this copy
                   */
-    bool told;   /* the host may have learned in an unseen way that the copy is done */
+    bool reported; /* the host may have learned in an unseen way that the copy is done */
 };
 
 /* ---- Names ---------------------------------------------------------------------------------- */
@@ -122,7 +122,7 @@ struct interpose {
     uint64_t narrow_first, narrow_last; /* 0: no rerun */
     uint64_t narrow_waited;             /* atomic: the last of these launches that is known to be
                                            done */
-    bool fault_told;                    /* atomic */
+    bool fault_reported;                /* atomic */
     pthread_mutex_t lock;               /* guards all below */
     struct blocks blocks;
     struct tracked_stream *streams;

@@ -86,7 +86,7 @@ void pending_add(struct interpose *interpose, const struct interpose_call *call,
                                  .registered = block->memory == INTERPOSE_REGISTERED,
                                  /* The host may fill the source of work that it holds back until it
                                   * lets the work go. */
-                                 .told = stream->gate > stream->done };
+                                 .reported = stream->gate > stream->done };
     for (size_t i = 0; i < interpose->pending_count; i++)
         if (interpose->pending[i].writes &&
             has_common_bytes(&interpose->pending[i], address, bytes))
@@ -122,7 +122,7 @@ static void tell_changed(struct interpose *interpose, const struct pending_copy 
                                                              .bytes = copy->bytes,
                                                              .digest_before = copy->digest,
                                                              .digest_now = now };
-    if (copy->told)
+    if (copy->reported)
         call.event.flags |= EVENT_MAY_TELL;
     translate_tell_done(interpose, &call);
 }
@@ -149,10 +149,10 @@ void pending_tell(struct interpose *interpose, size_t stream, uint64_t queued)
 {
     for (size_t i = 0; i < interpose->pending_count; i++) {
         struct pending_copy *copy = &interpose->pending[i];
-        if (copy->writes || copy->told || !(copy->shared || is_meant(copy, stream, queued)))
+        if (copy->writes || copy->reported || !(copy->shared || is_meant(copy, stream, queued)))
             continue;
         look(interpose, copy); /* a rewrite before this has no such excuse */
-        copy->told = true;
+        copy->reported = true;
     }
 }
 

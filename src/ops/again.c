@@ -118,7 +118,7 @@ enum status ops_run_again(const struct ops_target *target, enum ops_op op, const
             &o[ATTENTION_POSITIONS], &o[ATTENTION_OUT], NULL,
             &(struct ops_attention_settings){ .head_dim = attention->head_dim,
                                               .scale = attention->scale,
-                                              .together = attention->together != 0 },
+                                              .same_sequence = attention->same_sequence != 0 },
             err);
     case OPS_SWIGLU:
         return ops_swiglu(target, &o[SWIGLU_GATE], &o[SWIGLU_UP], &o[SWIGLU_OUT], NULL, err);

@@ -310,7 +310,7 @@ enum status ops_attention(const struct ops_target *target, const struct device_v
     uint64_t kv_heads = settings->head_dim ? kv_dim / settings->head_dim : 0; /* 0: refused */
     struct params_attention params = { .head_dim = settings->head_dim,
                                        .scale = settings->scale,
-                                       .together = settings->together };
+                                       .same_sequence = settings->same_sequence };
     const struct device_view *packed = NULL;
     if (packing) {
         params.packing = packing_params(target->ops, packing->weight_dtype, q);

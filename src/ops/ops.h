@@ -214,7 +214,7 @@ struct ops_attention_settings {
     float scale; /* of q.k before the softmax */
     /* Most neighbouring tokens of the batch belong to one sequence. This changes only the speed
      * and, on a GPU, the order of sums. */
-    bool together;
+    bool same_sequence;
 };
 
 /* For each token t and head: softmax(scale * q.k) v over cache slots starts[t] .. starts[t] +

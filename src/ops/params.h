@@ -52,13 +52,13 @@ struct params_attention {
     uint32_t head_dim;
     float scale;
     struct params_act_pack packing; /* of the packed operand, if there is one */
-    uint32_t together;              /* most neighbours are of one sequence */
+    uint32_t same_sequence;         /* most neighbours are of one sequence */
 };
 
 /* Tokens of a tile on the host. */
 static inline uint64_t attention_tile_tokens(const struct params_attention *params)
 {
-    return params->together ? ATTENTION_TILE_TOKENS : 1;
+    return params->same_sequence ? ATTENTION_TILE_TOKENS : 1;
 }
 
 /* Rows of work a tile takes where an op works token by token or element by element; does not

@@ -39,7 +39,8 @@ static const char *number_words(double value, enum report_language language, cha
 
 bool report_compare_is_untested(const struct report_compare *compare)
 {
-    return compare->planting.fault && compare->planting.told && !compare->first && !compare->error;
+    return compare->planting.fault && compare->planting.reported && !compare->first &&
+           !compare->error;
 }
 
 bool report_compare_is_ambiguous(const struct report_compare_row *row)

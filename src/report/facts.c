@@ -30,7 +30,7 @@ const struct finding *facts_seen(const struct report_facts *facts)
     return facts_finding(facts, facts->verdict.seen_analysis, facts->verdict.seen_finding);
 }
 
-const struct finding *facts_told(const struct report_facts *facts)
+const struct finding *facts_subject(const struct report_facts *facts)
 {
     const struct finding *root = facts_root(facts);
     return root ? root : facts_seen(facts);
@@ -80,7 +80,7 @@ struct report_planting facts_planting(const struct report_facts *facts)
         planting = facts->compare->planting;
     for (size_t i = 0; i < facts->row_count; i++) {
         planting.fired = planting.fired || facts->rows[i].planted;
-        planting.told = planting.told || facts->rows[i].planted || facts->rows[i].unfired;
+        planting.reported = planting.reported || facts->rows[i].planted || facts->rows[i].unfired;
     }
     return planting;
 }

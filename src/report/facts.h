@@ -13,7 +13,7 @@ const struct finding *facts_root(const struct report_facts *facts);
 /* For DEFECT_SEEN the finding that shows the defect; NULL: no finding does. */
 const struct finding *facts_seen(const struct report_facts *facts);
 /* The finding the report is about: the root cause, else what shows the defect. NULL: none. */
-const struct finding *facts_told(const struct report_facts *facts);
+const struct finding *facts_subject(const struct report_facts *facts);
 
 /* What keeps an audit with enough iterations from being clean: the hypothesis with too few trials.
  * NULL: the iterations themselves are too few, or nothing is. */
@@ -34,7 +34,7 @@ struct facts_totals {
     uint64_t crashed, hung, interrupted, incomplete; /* rows */
     uint64_t findings, dropped_findings;
     uint64_t confirmed, refuted, not_seen, excluded, inconclusive; /* hypotheses */
-    uint64_t planted, detected, culprits, seen;                          /* of the self-test */
+    uint64_t planted, detected, culprits, seen;                    /* of the self-test */
 };
 struct facts_totals facts_totals(const struct report_facts *facts);
 

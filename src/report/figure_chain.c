@@ -131,7 +131,7 @@ static size_t make_links(const struct finding *finding, struct link links[3])
 
 void figure_chain(struct doc *doc, const struct report_facts *facts)
 {
-    const struct finding *finding = facts_told(facts);
+    const struct finding *finding = facts_subject(facts);
     struct link links[3];
     if (!finding || finding->cause.event_id == 0)
         return;

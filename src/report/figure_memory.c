@@ -143,7 +143,7 @@ static void draw_map(struct doc *doc, const struct finding *root, uint64_t momen
 
 void figure_memory(struct doc *doc, const struct report_facts *facts)
 {
-    const struct finding *finding = facts_told(facts);
+    const struct finding *finding = facts_subject(facts);
     struct flight_reader *reader;
     struct error ignored;
     if (!finding || !facts->flight_path || flight_open(facts->flight_path, &reader, &ignored))

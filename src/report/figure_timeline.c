@@ -274,7 +274,7 @@ static void draw(struct doc *doc, struct timeline *timeline, bool whole)
 
 void figure_timeline(struct doc *doc, const struct report_facts *facts)
 {
-    const struct finding *root = facts_told(facts);
+    const struct finding *root = facts_subject(facts);
     struct flight_reader *reader;
     struct error ignored;
     if (!facts->flight_path || flight_open(facts->flight_path, &reader, &ignored)) {

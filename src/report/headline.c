@@ -72,7 +72,7 @@ static const struct report_row *find_unrecorded(const struct report_facts *facts
 static enum word inconclusive_word(const struct report_facts *facts, uint64_t open_count)
 {
     struct report_planting planting = facts_planting(facts);
-    if (planting.fault && planting.told && !planting.fired)
+    if (planting.fault && planting.reported && !planting.fired)
         return WORD_HEADLINE_NEVER_FIRED;
     if (planting.fault && planting.fired && open_count == 0)
         return WORD_HEADLINE_FIRED_UNSEEN;
@@ -99,7 +99,7 @@ static enum word word_of(const struct report_facts *facts, uint64_t open_count)
 void report_headline(const struct report_facts *facts, enum report_language language,
                      struct text *text)
 {
-    const struct finding *finding = facts_told(facts);
+    const struct finding *finding = facts_subject(facts);
     struct facts_totals totals = facts_totals(facts);
     char done[24], bound[SECTIONS_BOUND_BYTES], least[24], open[24], trials[24];
     bool culprit = finding && finding_is_culprit(finding);

@@ -5,9 +5,9 @@
 
 static enum word word_of(const struct report_planting *planting)
 {
-    return !planting->told   ? WORD_PLANTED_UNKNOWN
-           : planting->fired ? WORD_PLANTED_FIRED
-                             : WORD_PLANTED_NEVER;
+    return !planting->reported ? WORD_PLANTED_UNKNOWN
+           : planting->fired   ? WORD_PLANTED_FIRED
+                               : WORD_PLANTED_NEVER;
 }
 
 const char *report_planting_words(const struct report_planting *planting,
@@ -32,6 +32,6 @@ struct json_t *report_planting_json(const struct report_planting *planting, stru
         return json_null();
     json_t *item = json_object();
     json_put_text(out, item, "fault", planting->fault);
-    json_put(out, item, "fired", planting->told ? json_boolean(planting->fired) : json_null());
+    json_put(out, item, "fired", planting->reported ? json_boolean(planting->fired) : json_null());
     return item;
 }

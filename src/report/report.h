@@ -116,7 +116,7 @@ struct report_compare_row {
 /* A fault that was to be planted on purpose. */
 struct report_planting {
     const char *fault; /* as --inject has it; NULL: none */
-    bool told;         /* a run reported whether it fired */
+    bool reported;     /* a run reported whether it fired */
     bool fired;
 };
 /* planting.c. The banner, a line: the fault, and whether it fired. Adds nothing without a fault. */
@@ -152,8 +152,8 @@ struct report_planted {
     bool detected;
     enum hypothesis found_hypothesis; /* HYPOTHESIS_COUNT: nothing found */
     struct analyze_place culprit;     /* as the finding names it */
-    bool only_seen;  /* one run cannot show the culprit: the place is where it must be seen */
-    bool culprit_ok; /* the place is right */
+    bool only_seen;   /* one run cannot show the culprit: the place is where it must be seen */
+    bool culprit_ok;  /* the place is right */
     const char *note; /* NULL */
 };
 

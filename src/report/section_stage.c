@@ -214,7 +214,7 @@ static void print_candidates(struct doc *doc, const struct finding *root)
 
 void section_stage(struct doc *doc, const struct report_facts *facts)
 {
-    const struct finding *root = facts_told(facts);
+    const struct finding *root = facts_subject(facts);
     doc_heading(doc, 2, "stage", WORD_SECTION_STAGE);
     if (!root) {
         doc_sentence(doc, WORD_STAGE_NONE, NULL);

@@ -166,16 +166,16 @@ static void print_counts(struct doc *doc, const struct report_facts *facts)
 
 void section_summary(struct doc *doc, const struct report_facts *facts)
 {
-    const struct finding *told = facts_told(facts);
+    const struct finding *reported = facts_subject(facts);
     doc_heading(doc, 2, "summary", WORD_SECTION_SUMMARY);
     print_outcome(doc, facts);
-    if (told)
-        print_detail(doc, told);
+    if (reported)
+        print_detail(doc, reported);
     if (facts->expected_fault)
         doc_sentence(doc, WORD_EXPECTED_FAULT, facts->expected_fault, NULL);
     print_counts(doc, facts);
     if (facts->partial)
         doc_sentence(doc, WORD_PARTIAL, facts->identity.id, NULL);
-    if (told && doc->methods->figures)
+    if (reported && doc->methods->figures)
         figure_chain(doc, facts);
 }

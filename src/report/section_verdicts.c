@@ -229,8 +229,8 @@ void section_next_steps(struct doc *doc, const struct report_facts *facts)
         doc_words(doc, WORD_NEXT_RESUME, facts->identity.id, NULL);
         doc_item_end(doc);
     }
-    const struct finding *told = facts_told(facts);
-    bool window = told && told->cause.foreign && told->candidate_count > 1;
+    const struct finding *reported = facts_subject(facts);
+    bool window = reported && reported->cause.foreign && reported->candidate_count > 1;
     doc_item_begin(doc);
     doc_words(doc, window ? WORD_NEXT_NARROW : next, facts->identity.id, done, least,
               weakest ? hypothesis_info(facts->verdict.weakest)->slug : "", trials, NULL);

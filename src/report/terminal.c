@@ -35,8 +35,8 @@ static void add_headline(const struct report_facts *facts, enum report_language 
 {
     struct text line;
     text_init(&line);
-    const struct finding *told = facts_told(facts);
-    if (told && (finding_is_culprit(told) || !facts_root(facts)))
+    const struct finding *reported = facts_subject(facts);
+    if (reported && (finding_is_culprit(reported) || !facts_root(facts)))
         text_addf(&line,
                   "%s: ", words_get(language, facts_root(facts) ? WORD_ROOT_CAUSE : WORD_DEFECT));
     report_headline(facts, language, &line);

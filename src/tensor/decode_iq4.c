@@ -4,7 +4,7 @@
 #define HALF_BLOCK (SMALL_BLOCK / 2)
 
 /* Values of IQ4_NL and IQ4_XS: denser near zero, where most weights are. */
-static const int8_t iq4_levels[16] = {
+static const int8_t iq4_quants[16] = {
     -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113,
 };
 
@@ -15,11 +15,11 @@ static const int8_t e2m1_doubled[16] = {
 };
 
 /* codes: 16 bytes; byte k has the codes of elements k (low) and k + 16 (high). */
-static void decode_codes(const uint8_t *codes, const int8_t *levels, float scale, float *values)
+static void decode_codes(const uint8_t *codes, const int8_t *quants, float scale, float *values)
 {
     for (size_t k = 0; k < HALF_BLOCK; k++) {
-        values[k] = scale * (float)levels[codes[k] & 15];
-        values[k + HALF_BLOCK] = scale * (float)levels[codes[k] >> 4];
+        values[k] = scale * (float)quants[codes[k] & 15];
+        values[k + HALF_BLOCK] = scale * (float)quants[codes[k] >> 4];
     }
 }
 
@@ -27,7 +27,7 @@ static void decode_codes(const uint8_t *codes, const int8_t *levels, float scale
 void quant_decode_iq4_nl(const uint8_t *blocks, size_t block_count, float *values)
 {
     for (size_t b = 0; b < block_count; b++, blocks += 18, values += SMALL_BLOCK)
-        decode_codes(blocks + 2, iq4_levels, load_f16(blocks), values);
+        decode_codes(blocks + 2, iq4_quants, load_f16(blocks), values);
 }
 
 /* d f16, upper 2 bits of 8 scales u16, lower 4 bits of 8 scales in 4 bytes, 128 code bytes */
@@ -40,7 +40,7 @@ void quant_decode_iq4_xs(const uint8_t *blocks, size_t block_count, float *value
             uint32_t low = blocks[4 + g / 2] >> (4 * (g % 2)) & 15u;
             uint32_t high = scales_high >> (2 * g) & 3u;
             int scale = (int)(low | high << 4) - 32;
-            decode_codes(blocks + 8 + HALF_BLOCK * g, iq4_levels, d * (float)scale,
+            decode_codes(blocks + 8 + HALF_BLOCK * g, iq4_quants, d * (float)scale,
                          values + SMALL_BLOCK * g);
         }
     }

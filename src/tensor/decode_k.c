@@ -14,12 +14,12 @@ void quant_decode_q2_k(const uint8_t *blocks, size_t block_count, float *values)
         float d = load_f16(blocks + 80);
         float dmin = load_f16(blocks + 82);
         for (size_t s = 0; s < 16; s++) {
-            const uint8_t *levels = blocks + 16 + 32 * (s / 8) + 16 * (s % 2);
+            const uint8_t *quants = blocks + 16 + 32 * (s / 8) + 16 * (s % 2);
             unsigned shift = 2 * (s % 8 / 2);
             float scale = d * (float)(blocks[s] & 15);
             float min = dmin * (float)(blocks[s] >> 4);
             for (size_t k = 0; k < 16; k++)
-                values[16 * s + k] = scale * (float)(levels[k] >> shift & 3) - min;
+                values[16 * s + k] = scale * (float)(quants[k] >> shift & 3) - min;
         }
     }
 }
@@ -41,12 +41,12 @@ void quant_decode_q3_k(const uint8_t *blocks, size_t block_count, float *values)
         float d = load_f16(blocks + 108);
         for (size_t s = 0; s < 16; s++) {
             const uint8_t *high = blocks + 16 * (s % 2);
-            const uint8_t *levels = blocks + 32 + 32 * (s / 8) + 16 * (s % 2);
+            const uint8_t *quants = blocks + 32 + 32 * (s / 8) + 16 * (s % 2);
             unsigned shift = 2 * (s % 8 / 2);
             float scale = d * (float)q3_k_scale(blocks + 96, s);
             for (size_t k = 0; k < 16; k++) {
-                int level = (levels[k] >> shift & 3) | (high[k] >> (s / 2) & 1) << 2;
-                values[16 * s + k] = scale * (float)(level - 4);
+                int quant = (quants[k] >> shift & 3) | (high[k] >> (s / 2) & 1) << 2;
+                values[16 * s + k] = scale * (float)(quant - 4);
             }
         }
     }
@@ -100,8 +100,8 @@ void quant_decode_q5_k(const uint8_t *blocks, size_t block_count, float *values)
             scale *= d;
             min *= dmin;
             for (size_t k = 0; k < 32; k++) {
-                int level = (nibbles[k] >> shift & 15) | (high[k] >> j & 1) << 4;
-                values[32 * j + k] = scale * (float)level - min;
+                int quant = (nibbles[k] >> shift & 15) | (high[k] >> j & 1) << 4;
+                values[32 * j + k] = scale * (float)quant - min;
             }
         }
     }
@@ -122,9 +122,9 @@ void quant_decode_q6_k(const uint8_t *blocks, size_t block_count, float *values)
             const uint8_t *high = blocks + 128 + 32 * half + start;
             float scale = d * (float)(int8_t)blocks[192 + s];
             for (size_t k = 0; k < 16; k++) {
-                int level = (nibbles[k] >> (4 * (group / 2)) & 15) | (high[k] >> (2 * group) & 3)
+                int quant = (nibbles[k] >> (4 * (group / 2)) & 15) | (high[k] >> (2 * group) & 3)
                                                                          << 4;
-                values[16 * s + k] = scale * (float)(level - 32);
+                values[16 * s + k] = scale * (float)(quant - 32);
             }
         }
     }

@@ -61,12 +61,12 @@ void quant_decode_q4_1(const uint8_t *blocks, size_t block_count, float *values)
 }
 
 /* The 5-bit quants of elements k and k + 16: nibbles in byte, fifth bits k and k + 16 of high. */
-static inline int low_level(uint8_t byte, uint32_t high, size_t k)
+static inline int low_quant(uint8_t byte, uint32_t high, size_t k)
 {
     return (int)((byte & 15u) | (high >> k & 1u) << 4);
 }
 
-static inline int high_level(uint8_t byte, uint32_t high, size_t k)
+static inline int high_quant(uint8_t byte, uint32_t high, size_t k)
 {
     return (int)((byte >> 4) | (high >> (k + HALF_BLOCK) & 1u) << 4);
 }
@@ -79,8 +79,8 @@ void quant_decode_q5_0(const uint8_t *blocks, size_t block_count, float *values)
         uint32_t high = load_u32(blocks + 2);
         for (size_t k = 0; k < HALF_BLOCK; k++) {
             uint8_t byte = blocks[6 + k];
-            values[k] = d * (float)(low_level(byte, high, k) - 16);
-            values[k + HALF_BLOCK] = d * (float)(high_level(byte, high, k) - 16);
+            values[k] = d * (float)(low_quant(byte, high, k) - 16);
+            values[k + HALF_BLOCK] = d * (float)(high_quant(byte, high, k) - 16);
         }
     }
 }
@@ -94,8 +94,8 @@ void quant_decode_q5_1(const uint8_t *blocks, size_t block_count, float *values)
         uint32_t high = load_u32(blocks + 4);
         for (size_t k = 0; k < HALF_BLOCK; k++) {
             uint8_t byte = blocks[8 + k];
-            values[k] = d * (float)low_level(byte, high, k) + m;
-            values[k + HALF_BLOCK] = d * (float)high_level(byte, high, k) + m;
+            values[k] = d * (float)low_quant(byte, high, k) + m;
+            values[k + HALF_BLOCK] = d * (float)high_quant(byte, high, k) + m;
         }
     }
 }

@@ -125,7 +125,7 @@ static void affine_round(const struct affine_fit *fit, struct affine_block *ret_
 }
 
 static void encode_affine(const float *values, float limit, struct affine_block *ret_block,
-                          struct affine_levels *ret_levels)
+                          struct affine_quants *ret_quants)
 {
     struct affine_columns columns;
     for (size_t g = 0; g < AFFINE_GROUPS; g++) {
@@ -137,7 +137,7 @@ static void encode_affine(const float *values, float limit, struct affine_block 
     affine_round(&fit, ret_block);
     affine_choose_integers(&columns, limit, ret_block);
     affine_fit_of(ret_block, &fit);
-    k_affine_assign(&columns, limit, &fit, ret_levels);
+    k_affine_assign(&columns, limit, &fit, ret_quants);
 }
 
 /* 12 bytes: one for each scale and min of the groups 0..3, whose upper two bits are those of the
@@ -154,12 +154,12 @@ static void pack_affine_scales(const struct affine_block *block, uint8_t *bytes)
 }
 
 /* 128 bytes; each 32 of them hold one group in the low nibbles and the next in the high ones. */
-static void pack_affine_nibbles(const struct affine_levels *levels, uint8_t *bytes)
+static void pack_affine_nibbles(const struct affine_quants *quants, uint8_t *bytes)
 {
     for (size_t pair = 0; pair < AFFINE_GROUPS / 2; pair++) {
         for (size_t k = 0; k < AFFINE_GROUP_SIZE; k++) {
-            const uint8_t *level = levels->level[k] + 2 * pair;
-            bytes[AFFINE_GROUP_SIZE * pair + k] = (uint8_t)((level[0] & 15) | (level[1] & 15) << 4);
+            const uint8_t *quant = quants->quant[k] + 2 * pair;
+            bytes[AFFINE_GROUP_SIZE * pair + k] = (uint8_t)((quant[0] & 15) | (quant[1] & 15) << 4);
         }
     }
 }
@@ -168,12 +168,12 @@ void quant_encode_q4_k(const float *values, size_t block_count, uint8_t *blocks)
 {
     for (size_t b = 0; b < block_count; b++, blocks += 144, values += K_BLOCK) {
         struct affine_block block;
-        struct affine_levels levels;
-        encode_affine(values, 15, &block, &levels);
+        struct affine_quants quants;
+        encode_affine(values, 15, &block, &quants);
         store_f16(blocks, block.d);
         store_f16(blocks + 2, block.dmin);
         pack_affine_scales(&block, blocks + 4);
-        pack_affine_nibbles(&levels, blocks + 16);
+        pack_affine_nibbles(&quants, blocks + 16);
     }
 }
 
@@ -181,18 +181,18 @@ void quant_encode_q5_k(const float *values, size_t block_count, uint8_t *blocks)
 {
     for (size_t b = 0; b < block_count; b++, blocks += 176, values += K_BLOCK) {
         struct affine_block block;
-        struct affine_levels levels;
-        encode_affine(values, 31, &block, &levels);
+        struct affine_quants quants;
+        encode_affine(values, 31, &block, &quants);
         store_f16(blocks, block.d);
         store_f16(blocks + 2, block.dmin);
         pack_affine_scales(&block, blocks + 4);
         for (size_t k = 0; k < AFFINE_GROUP_SIZE; k++) {
             unsigned fifth_bits = 0;
             for (size_t g = 0; g < AFFINE_GROUPS; g++)
-                fifth_bits |= (unsigned)(levels.level[k][g] >> 4) << g;
+                fifth_bits |= (unsigned)(quants.quant[k][g] >> 4) << g;
             blocks[16 + k] = (uint8_t)fifth_bits;
         }
-        pack_affine_nibbles(&levels, blocks + 48);
+        pack_affine_nibbles(&quants, blocks + 48);
     }
 }
 
@@ -249,7 +249,7 @@ static void signed_round(const struct signed_fit *fit, struct signed_block *ret_
 }
 
 static void encode_signed(const float *values, struct signed_block *ret_block,
-                          struct signed_levels *ret_levels)
+                          struct signed_quants *ret_quants)
 {
     struct signed_columns columns;
     for (size_t g = 0; g < SIGNED_GROUPS; g++) {
@@ -261,11 +261,11 @@ static void encode_signed(const float *values, struct signed_block *ret_block,
     signed_round(&fit, ret_block);
     signed_choose_integers(&columns, ret_block);
     signed_fit_of(ret_block, &fit);
-    k_signed_assign(&columns, &fit, ret_levels);
+    k_signed_assign(&columns, &fit, ret_quants);
 }
 
 /* Nibbles and upper bits of the quants, as quant_decode_q6_k describes them. */
-static void pack_signed_levels(const struct signed_levels *levels, uint8_t *nibbles, uint8_t *high)
+static void pack_signed_quants(const struct signed_quants *quants, uint8_t *nibbles, uint8_t *high)
 {
     memset(nibbles, 0, K_BLOCK / 2);
     memset(high, 0, K_BLOCK / 4);
@@ -276,9 +276,9 @@ static void pack_signed_levels(const struct signed_levels *levels, uint8_t *nibb
         uint8_t *group_nibbles = nibbles + 64 * half + 32 * (group % 2) + start;
         uint8_t *group_high = high + 32 * half + start;
         for (size_t k = 0; k < SIGNED_GROUP_SIZE; k++) {
-            unsigned level = levels->level[k][s];
-            group_nibbles[k] |= (uint8_t)((level & 15) << (4 * (group / 2)));
-            group_high[k] |= (uint8_t)((level >> 4) << (2 * group));
+            unsigned quant = quants->quant[k][s];
+            group_nibbles[k] |= (uint8_t)((quant & 15) << (4 * (group / 2)));
+            group_high[k] |= (uint8_t)((quant >> 4) << (2 * group));
         }
     }
 }
@@ -287,9 +287,9 @@ void quant_encode_q6_k(const float *values, size_t block_count, uint8_t *blocks)
 {
     for (size_t b = 0; b < block_count; b++, blocks += 210, values += K_BLOCK) {
         struct signed_block block;
-        struct signed_levels levels;
-        encode_signed(values, &block, &levels);
-        pack_signed_levels(&levels, blocks, blocks + 128);
+        struct signed_quants quants;
+        encode_signed(values, &block, &quants);
+        pack_signed_quants(&quants, blocks, blocks + 128);
         for (size_t g = 0; g < SIGNED_GROUPS; g++)
             blocks[192 + g] = (uint8_t)block.scale[g];
         store_f16(blocks + 208, block.d);

@@ -75,8 +75,8 @@ void quant_encode_q8_0(const float *values, size_t block_count, uint8_t *blocks)
         float inverse = inverse_or_zero(d);
         store_f16(blocks, d);
         for (size_t i = 0; i < SMALL_BLOCK; i++) {
-            int level = round_half_away(clamp(values[i] * inverse, -127, 127));
-            blocks[2 + i] = (uint8_t)level;
+            int quant = round_half_away(clamp(values[i] * inverse, -127, 127));
+            blocks[2 + i] = (uint8_t)quant;
         }
     }
 }
@@ -94,40 +94,40 @@ static float find_peak(const float *values)
 
 /* quants[i] = nearest whole number to (values[i] - start) * inverse + middle, in 0..limit.
  * Finite for all finite input: inverse is at most F32 maximum and |start| at most F16_LIMIT. */
-static void find_levels(const float *values, float start, float inverse, float middle, float limit,
-                        uint8_t *levels)
+static void find_quants(const float *values, float start, float inverse, float middle, float limit,
+                        uint8_t *quants)
 {
     for (size_t i = 0; i < SMALL_BLOCK; i++) {
-        float level = (values[i] - start) * inverse + (middle + 0.5f);
-        levels[i] = (uint8_t)(int)clamp(level, 0, limit);
+        float quant = (values[i] - start) * inverse + (middle + 0.5f);
+        quants[i] = (uint8_t)(int)clamp(quant, 0, limit);
     }
 }
 
-static void pack_nibbles(const uint8_t *levels, uint8_t *bytes)
+static void pack_nibbles(const uint8_t *quants, uint8_t *bytes)
 {
     for (size_t k = 0; k < HALF_BLOCK; k++)
-        bytes[k] = (uint8_t)((levels[k] & 15) | (levels[k + HALF_BLOCK] & 15) << 4);
+        bytes[k] = (uint8_t)((quants[k] & 15) | (quants[k + HALF_BLOCK] & 15) << 4);
 }
 
-static uint32_t fifth_bits(const uint8_t *levels)
+static uint32_t fifth_bits(const uint8_t *quants)
 {
     uint32_t bits = 0;
     for (size_t i = 0; i < SMALL_BLOCK; i++)
-        bits |= (uint32_t)(levels[i] >> 4) << i;
+        bits |= (uint32_t)(quants[i] >> 4) << i;
     return bits;
 }
 
 /* Quants around zero: the peak becomes the lowest quant, which has no positive counterpart, so that
  * all quants are used. middle is 8 or 16. Writes d and returns the quants. */
-static void encode_symmetric(const float *values, float middle, uint8_t *d_bytes, uint8_t *levels)
+static void encode_symmetric(const float *values, float middle, uint8_t *d_bytes, uint8_t *quants)
 {
     float d = cut_to_f16(find_peak(values) / -middle);
     store_f16(d_bytes, d);
-    find_levels(values, 0, inverse_or_zero(d), middle, 2 * middle - 1, levels);
+    find_quants(values, 0, inverse_or_zero(d), middle, 2 * middle - 1, quants);
 }
 
 /* Quants from the smallest value up. limit is 15 or 31. Writes d and m and returns the quants. */
-static void encode_from_min(const float *values, float limit, uint8_t *d_bytes, uint8_t *levels)
+static void encode_from_min(const float *values, float limit, uint8_t *d_bytes, uint8_t *quants)
 {
     float min = values[0];
     float max = values[0];
@@ -139,43 +139,43 @@ static void encode_from_min(const float *values, float limit, uint8_t *d_bytes, 
     float start = cut_to_f16(min);
     store_f16(d_bytes, d);
     store_f16(d_bytes + 2, start);
-    find_levels(values, start, inverse_or_zero(d), 0, limit, levels);
+    find_quants(values, start, inverse_or_zero(d), 0, limit, quants);
 }
 
 void quant_encode_q4_0(const float *values, size_t block_count, uint8_t *blocks)
 {
     for (size_t b = 0; b < block_count; b++, blocks += 18, values += SMALL_BLOCK) {
-        uint8_t levels[SMALL_BLOCK];
-        encode_symmetric(values, 8, blocks, levels);
-        pack_nibbles(levels, blocks + 2);
+        uint8_t quants[SMALL_BLOCK];
+        encode_symmetric(values, 8, blocks, quants);
+        pack_nibbles(quants, blocks + 2);
     }
 }
 
 void quant_encode_q4_1(const float *values, size_t block_count, uint8_t *blocks)
 {
     for (size_t b = 0; b < block_count; b++, blocks += 20, values += SMALL_BLOCK) {
-        uint8_t levels[SMALL_BLOCK];
-        encode_from_min(values, 15, blocks, levels);
-        pack_nibbles(levels, blocks + 4);
+        uint8_t quants[SMALL_BLOCK];
+        encode_from_min(values, 15, blocks, quants);
+        pack_nibbles(quants, blocks + 4);
     }
 }
 
 void quant_encode_q5_0(const float *values, size_t block_count, uint8_t *blocks)
 {
     for (size_t b = 0; b < block_count; b++, blocks += 22, values += SMALL_BLOCK) {
-        uint8_t levels[SMALL_BLOCK];
-        encode_symmetric(values, 16, blocks, levels);
-        store_u32(blocks + 2, fifth_bits(levels));
-        pack_nibbles(levels, blocks + 6);
+        uint8_t quants[SMALL_BLOCK];
+        encode_symmetric(values, 16, blocks, quants);
+        store_u32(blocks + 2, fifth_bits(quants));
+        pack_nibbles(quants, blocks + 6);
     }
 }
 
 void quant_encode_q5_1(const float *values, size_t block_count, uint8_t *blocks)
 {
     for (size_t b = 0; b < block_count; b++, blocks += 24, values += SMALL_BLOCK) {
-        uint8_t levels[SMALL_BLOCK];
-        encode_from_min(values, 31, blocks, levels);
-        store_u32(blocks + 4, fifth_bits(levels));
-        pack_nibbles(levels, blocks + 8);
+        uint8_t quants[SMALL_BLOCK];
+        encode_from_min(values, 31, blocks, quants);
+        store_u32(blocks + 4, fifth_bits(quants));
+        pack_nibbles(quants, blocks + 8);
     }
 }

@@ -35,7 +35,7 @@ static const float signed_steps[] = {
     -32.0f, -31.5f, -31.0f, -30.5f, -30.0f, -29.5f, -29.0f, -28.5f, -28.0f, -27.5f, -27.0f,
 };
 
-static inline float nearest_level(float position, float low, float high)
+static inline float nearest_quant(float position, float low, float high)
 {
     position = position < low ? low : position;
     position = position > high ? high : position;
@@ -61,7 +61,7 @@ static void affine_sum(const struct affine_columns *columns, float limit, const 
     for (size_t i = 0; i < AFFINE_GROUP_SIZE; i++) {
         for (size_t g = 0; g < AFFINE_GROUPS; g++) {
             float x = columns->x[i][g];
-            float q = nearest_level((x + offset[g]) * inverse[g], 0, limit);
+            float q = nearest_quant((x + offset[g]) * inverse[g], 0, limit);
             sums.q[g] += q;
             sums.qq[g] += q * q;
             sums.qx[g] += q * x;
@@ -80,7 +80,7 @@ void k_affine_measure(const struct affine_columns *columns, float limit,
     for (size_t i = 0; i < AFFINE_GROUP_SIZE; i++) {
         for (size_t g = 0; g < AFFINE_GROUPS; g++) {
             float x = columns->x[i][g];
-            float q = nearest_level((x + fit->offset[g]) * inverse[g], 0, limit);
+            float q = nearest_quant((x + fit->offset[g]) * inverse[g], 0, limit);
             float difference = fit->scale[g] * q - fit->offset[g] - x;
             sums[g] += difference * difference;
         }
@@ -89,15 +89,15 @@ void k_affine_measure(const struct affine_columns *columns, float limit,
 }
 
 void k_affine_assign(const struct affine_columns *columns, float limit,
-                     const struct affine_fit *fit, struct affine_levels *ret_levels)
+                     const struct affine_fit *fit, struct affine_quants *ret_quants)
 {
     float inverse[AFFINE_GROUPS];
     for (size_t g = 0; g < AFFINE_GROUPS; g++)
         inverse[g] = inverse_or_zero(fit->scale[g]);
     for (size_t i = 0; i < AFFINE_GROUP_SIZE; i++) {
         for (size_t g = 0; g < AFFINE_GROUPS; g++) {
-            float q = nearest_level((columns->x[i][g] + fit->offset[g]) * inverse[g], 0, limit);
-            ret_levels->level[i][g] = (uint8_t)(int)q;
+            float q = nearest_quant((columns->x[i][g] + fit->offset[g]) * inverse[g], 0, limit);
+            ret_quants->quant[i][g] = (uint8_t)(int)q;
         }
     }
 }
@@ -213,7 +213,7 @@ static void signed_sum(const struct signed_columns *columns, const float *invers
     for (size_t i = 0; i < SIGNED_GROUP_SIZE; i++) {
         for (size_t g = 0; g < SIGNED_GROUPS; g++) {
             float x = columns->x[i][g];
-            float q = nearest_level(x * inverse[g], SIGNED_LOW, SIGNED_HIGH);
+            float q = nearest_quant(x * inverse[g], SIGNED_LOW, SIGNED_HIGH);
             sums.qq[g] += q * q;
             sums.qx[g] += q * x;
         }
@@ -231,7 +231,7 @@ void k_signed_measure(const struct signed_columns *columns, const struct signed_
     for (size_t i = 0; i < SIGNED_GROUP_SIZE; i++) {
         for (size_t g = 0; g < SIGNED_GROUPS; g++) {
             float x = columns->x[i][g];
-            float q = nearest_level(x * inverse[g], SIGNED_LOW, SIGNED_HIGH);
+            float q = nearest_quant(x * inverse[g], SIGNED_LOW, SIGNED_HIGH);
             float difference = fit->scale[g] * q - x;
             sums[g] += difference * difference;
         }
@@ -240,15 +240,15 @@ void k_signed_measure(const struct signed_columns *columns, const struct signed_
 }
 
 void k_signed_assign(const struct signed_columns *columns, const struct signed_fit *fit,
-                     struct signed_levels *ret_levels)
+                     struct signed_quants *ret_quants)
 {
     float inverse[SIGNED_GROUPS];
     for (size_t g = 0; g < SIGNED_GROUPS; g++)
         inverse[g] = inverse_or_zero(fit->scale[g]);
     for (size_t i = 0; i < SIGNED_GROUP_SIZE; i++) {
         for (size_t g = 0; g < SIGNED_GROUPS; g++) {
-            float q = nearest_level(columns->x[i][g] * inverse[g], SIGNED_LOW, SIGNED_HIGH);
-            ret_levels->level[i][g] = (uint8_t)(int)(q - SIGNED_LOW);
+            float q = nearest_quant(columns->x[i][g] * inverse[g], SIGNED_LOW, SIGNED_HIGH);
+            ret_quants->quant[i][g] = (uint8_t)(int)(q - SIGNED_LOW);
         }
     }
 }

@@ -25,8 +25,8 @@ struct affine_fit {
     float offset[AFFINE_GROUPS];
 };
 
-struct affine_levels {
-    uint8_t level[AFFINE_GROUP_SIZE][AFFINE_GROUPS];
+struct affine_quants {
+    uint8_t quant[AFFINE_GROUP_SIZE][AFFINE_GROUPS];
 };
 
 struct signed_columns {
@@ -37,8 +37,8 @@ struct signed_fit {
     float scale[SIGNED_GROUPS];
 };
 
-struct signed_levels {
-    uint8_t level[SIGNED_GROUP_SIZE][SIGNED_GROUPS]; /* plus 32: 0..63, as in the file */
+struct signed_quants {
+    uint8_t quant[SIGNED_GROUP_SIZE][SIGNED_GROUPS]; /* plus 32: 0..63, as in the file */
 };
 
 /* The scale and offset of each group with the smallest sum of squared errors that was found. */
@@ -54,8 +54,8 @@ void k_signed_measure(const struct signed_columns *columns, const struct signed_
 
 /* The nearest quant of each value under fit. */
 void k_affine_assign(const struct affine_columns *columns, float limit,
-                     const struct affine_fit *fit, struct affine_levels *ret_levels);
+                     const struct affine_fit *fit, struct affine_quants *ret_quants);
 void k_signed_assign(const struct signed_columns *columns, const struct signed_fit *fit,
-                     struct signed_levels *ret_levels);
+                     struct signed_quants *ret_quants);
 
 #endif

@@ -131,7 +131,8 @@ static bool all_in_warp_sync(uint32_t first)
 }
 
 /* On with the warp's next thread, or with the first when all came to the same operation. The switch
- * is a direct one: most of a kernel's time goes into these, and by way of the scheduler it is two. */
+ * is a direct one: most of a kernel's time goes into these, and by way of the scheduler it is two.
+ */
 static void yield(enum fiber_state state)
 {
     uint32_t thread = now->view.thread, first = thread - thread % WARP, next = thread + 1;
@@ -251,7 +252,7 @@ void emulator_note_read(const void *bytes)
 
 /* ---- Multiply-adds under way ----------------------------------------------------------------- */
 
-void emulator_product_begin(struct emulator_product *product, uint32_t bytes)
+void emulator_mma_begin(struct emulator_mma *product, uint32_t bytes)
 {
     if (now->product_count == PRODUCT_LIMIT || bytes > PRODUCT_BYTES)
         fail("too many multiply-adds under way");
@@ -259,10 +260,10 @@ void emulator_product_begin(struct emulator_product *product, uint32_t bytes)
     memcpy(now->products[now->product_count++], product, bytes);
 }
 
-void emulator_product_wait(uint32_t pending)
+void emulator_mma_wait(uint32_t pending)
 {
     while (now->product_count > pending) {
-        struct emulator_product *product = (void *)now->products[0];
+        struct emulator_mma *product = (void *)now->products[0];
         if (product->digest(product) != product->began_with)
             fail("an operand of a multiply-add changed before it was waited for");
         product->multiply(product);

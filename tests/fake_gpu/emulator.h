@@ -51,15 +51,15 @@ void emulator_early_wait(void);
 /* 16 bytes were read. */
 void emulator_note_read(const void *bytes);
 /* The head of a multiply-add under way (warpgroup.h). digest: of its operands as they are now. */
-struct emulator_product {
-    uint64_t (*digest)(const struct emulator_product *product);
-    void (*multiply)(const struct emulator_product *product);
+struct emulator_mma {
+    uint64_t (*digest)(const struct emulator_mma *product);
+    void (*multiply)(const struct emulator_mma *product);
     uint64_t began_with;
 };
 /* Copies the multiply-add, `bytes` in all. */
-void emulator_product_begin(struct emulator_product *product, uint32_t bytes);
+void emulator_mma_begin(struct emulator_mma *product, uint32_t bytes);
 /* Does those that are waited for, in order, if their operands have not changed. */
-void emulator_product_wait(uint32_t pending);
+void emulator_mma_wait(uint32_t pending);
 
 #define EMULATED_INLINE static inline __attribute__((always_inline))
 

@@ -40,16 +40,16 @@ void fake_unlock(void)
     pthread_mutex_unlock(&lock);
 }
 
-static fake_callback told;
-static void *told_context;
+static fake_callback reported;
+static void *reported_context;
 static uint32_t context_uid = 1;
 static unsigned char enabled[1024];
 int fake_lost;
 
 EXPORT void fake_driver_subscribe(fake_callback callback, void *context)
 {
-    told = callback;
-    told_context = context;
+    reported = callback;
+    reported_context = context;
 }
 
 EXPORT void fake_driver_enable(uint32_t id, int on)
@@ -62,10 +62,10 @@ void fake_tell(int site, uint32_t id, const char *name, const void *parameters, 
                const char *symbol)
 {
     static uint64_t correlation;
-    struct callback_data data = { site,  name,        parameters,   code, symbol,
-                                  &told, context_uid, &correlation, 1 };
-    if (told && enabled[id])
-        told(told_context, 1, id, &data);
+    struct callback_data data = { site,      name,        parameters,   code, symbol,
+                                  &reported, context_uid, &correlation, 1 };
+    if (reported && enabled[id])
+        reported(reported_context, 1, id, &data);
 }
 
 void fake_new_context(void)
@@ -76,7 +76,7 @@ void fake_new_context(void)
 /* There is one at a time, with the same handle as the one before it. */
 EXPORT result cuCtxGetCurrent(void **context)
 {
-    *context = &told;
+    *context = &reported;
     return OK;
 }
 

@@ -26,7 +26,7 @@ static inline bool next_event(struct event *ret_event)
     return true;
 }
 
-static inline void nothing_told(void)
+static inline void nothing_reported(void)
 {
     struct event event;
     assert_false(next_event(&event));
@@ -36,7 +36,7 @@ static inline struct event only_event(void)
 {
     struct event event = { 0 };
     assert_true(next_event(&event));
-    nothing_told();
+    nothing_reported();
     return event;
 }
 

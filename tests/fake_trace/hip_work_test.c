@@ -8,7 +8,7 @@ static void test_waits(void **state)
     char mark;
     hipStream_t made = &mark;
     assert_int_equal(hipStreamCreateWithFlags(&made, HIP_STREAM_APART), 0);
-    nothing_told();
+    nothing_reported();
     struct event event = TOLD(hipMemsetAsync(memory, 0, 16, made));
     assert_false(event.flags & EVENT_BLOCKING);
     assert_true(TOLD(hipMemset_spt(memory, 0, 16)).flags & EVENT_BLOCKING);
@@ -18,7 +18,7 @@ static void test_waits(void **state)
     assert_int_equal(TOLD(hipEventSynchronize(&mark)).kind, EVENT_MARK_SYNC);
     fake_hip_answer(HIP_NOT_READY);
     assert_int_equal(hipEventQuery(&mark), HIP_NOT_READY);
-    nothing_told();
+    nothing_reported();
     fake_hip_answer(0);
     assert_int_equal(TOLD(hipEventQuery(&mark)).kind, EVENT_MARK_SYNC);
     assert_int_equal(TOLD(hipLaunchHostFunc(stream, NULL, NULL)).kind, EVENT_HIDDEN_ORDER);
@@ -58,7 +58,7 @@ static void test_launches(void **state)
 
     /* In two steps, as the oldest compilers did. */
     assert_int_equal(hipConfigureCall(one, one, 0, stream), 0);
-    nothing_told();
+    nothing_reported();
     event = TOLD(hipLaunchByPtr(&function));
     assert_int_equal(event.kind, EVENT_LAUNCH);
     assert_true(event.flags & EVENT_PARTIAL);
@@ -70,7 +70,7 @@ static void test_launches(void **state)
     assert_int_equal(event.kind, EVENT_LAUNCH);
     assert_int_equal(only_event().kind, EVENT_LAUNCH);
     assert_int_equal(hipLaunchCooperativeKernelMultiDevice(several, -1, 0), 0);
-    nothing_told();
+    nothing_reported();
 }
 
 /* The compiler registers a program's own kernels with the runtime; their names are known from
@@ -115,7 +115,7 @@ static void test_capture(void **state)
     assert_int_equal(TOLD(hipMemsetAsync(memory, 0, 16, stream)).copy.graph_id, begin);
     assert_int_equal(TOLD(hipStreamEndCapture(stream, &graph)).kind, EVENT_GRAPH_END);
     assert_int_equal(hipGraphInstantiateWithFlags(&executable, graph, 0), 0);
-    nothing_told();
+    nothing_reported();
     assert_int_equal(TOLD(hipGraphLaunch(executable, stream)).cause_id, begin);
     assert_int_equal(hipGraphExecUpdate(executable, graph, NULL, NULL), 0);
     assert_int_equal(TOLD(hipGraphLaunch(executable, stream)).cause_id, 0);
@@ -165,13 +165,13 @@ static void test_given_away(void **state)
     void *extra[] = { (void *)1, packed, (void *)2, &bytes, (void *)3 };
     char function;
     hipHostGetDevicePointer(NULL, NULL, 0);
-    nothing_told();
+    nothing_reported();
     assert_true(
         TOLD(hipModuleLaunchKernel(&function, 1, 1, 1, 32, 1, 1, 0, stream, NULL, extra)).flags &
         EVENT_MAY_TELL);
     assert_false(TOLD(hipMemcpyDtoDAsync(memory, other, 64, stream)).flags & EVENT_MAY_TELL);
     hipIpcGetEventHandle(NULL, NULL);
-    nothing_told();
+    nothing_reported();
     assert_true(TOLD(hipMemcpyDtoDAsync(memory, other, 64, stream)).flags & EVENT_MAY_TELL);
 }
 

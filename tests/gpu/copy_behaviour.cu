@@ -104,19 +104,19 @@ struct seen {
 static bool failed;
 
 /* A call that must wait and did not is what must not be: the rest is worth knowing. */
-static void report(const char *what, int form, int source, int target, const char *call, int told,
+static void report(const char *what, int form, int source, int target, const char *call, int reported,
                    const struct seen *seen)
 {
     /* Between two places of host memory the processor may copy, with the stream still at work. */
     bool between = source >= 0 && is_host(source) && is_host(target);
     bool early = seen->before != REPEATS, unfinished = seen->itself != REPEATS;
-    bool broken = (told == WAITS && (unfinished || (early && !between))) || (told == STAGED && early);
-    bool differs = broken || (told == WAITS && early) || (told == RETURNS && seen->before > 0);
+    bool broken = (reported == WAITS && (unfinished || (early && !between))) || (reported == STAGED && early);
+    bool differs = broken || (reported == WAITS && early) || (reported == RETURNS && seen->before > 0);
     failed = failed || broken;
     printf("%s %s %s %s %s: %s; before done %d of %d, itself done %d of %d: %s\n", what,
            form < 0 ? "-" : forms[form], source < 0 ? "-" : memories[source], memories[target], call,
-           behaviours[told], seen->before, REPEATS, seen->itself, REPEATS,
-           told == OPEN ? "measured" : differs ? "DIFFERS" : "same");
+           behaviours[reported], seen->before, REPEATS, seen->itself, REPEATS,
+           reported == OPEN ? "measured" : differs ? "DIFFERS" : "same");
     fflush(stdout);
 }
 
@@ -185,7 +185,7 @@ static cudaError_t copy(int call, int form, void *to, const void *from, cudaMemc
                          : cudaMemcpy(to, from, BYTES, kind);
 }
 
-static void measure_copy(int form, int source, int target, int told, cudaStream_t apart)
+static void measure_copy(int form, int source, int target, int reported, cudaStream_t apart)
 {
     void *from = take(source), *to = take(target);
     cudaStream_t stream = form == ASYNC ? apart : cudaStreamLegacy;
@@ -201,13 +201,13 @@ static void measure_copy(int form, int source, int target, int told, cudaStream_
             CHECK(copy(call, form, to, from, kind_of(source, target), stream));
             end(&probe, is_host(target) ? to : NULL, value, &seen);
         }
-        report("copy", form, source, target, calls[call][form], told, &seen);
+        report("copy", form, source, target, calls[call][form], reported, &seen);
     }
     give_back(source, from);
     give_back(target, to);
 }
 
-static void measure_memset(int form, int target, int told, cudaStream_t apart)
+static void measure_memset(int form, int target, int reported, cudaStream_t apart)
 {
     void *to = take(target);
     cudaStream_t stream = form == ASYNC ? apart : cudaStreamLegacy;
@@ -218,14 +218,14 @@ static void measure_memset(int form, int target, int told, cudaStream_t apart)
                             : cudaMemset(to, i + 1, BYTES));
         end(&probe, is_host(target) ? to : NULL, (char)(i + 1), &seen);
     }
-    report("memset", form, -1, target, form == ASYNC ? "cudaMemsetAsync" : "cudaMemset", told,
+    report("memset", form, -1, target, form == ASYNC ? "cudaMemsetAsync" : "cudaMemset", reported,
            &seen);
     give_back(target, to);
 }
 
 /* ---- Frees ---------------------------------------------------------------------------------- */
 
-static void measure_free(int memory, int told, cudaStream_t apart)
+static void measure_free(int memory, int reported, cudaStream_t apart)
 {
     static const char *const names[] = { "-",        "cudaFreeHost", "cudaHostUnregister",
                                          "cudaFree", "cudaFree",     "cudaFree" };
@@ -245,7 +245,7 @@ static void measure_free(int memory, int told, cudaStream_t apart)
         if (memory == REGISTERED)
             free(made);
     }
-    report("free", -1, -1, memory, names[memory], told, &seen);
+    report("free", -1, -1, memory, names[memory], reported, &seen);
 }
 
 /* A plain copy between two devices does not wait, and is in order with other streams' work. */
@@ -284,9 +284,9 @@ int main()
     delay<<<1, 1>>>(0); /* the first launch loads it, which waits */
     CHECK(cudaDeviceSynchronize());
 #define COPIES(runtime, form, source, ...)                                                         \
-    for (int target = 0, told[] = { __VA_ARGS__ }; runtime == CUDA && target < MEMORY_COUNT;       \
+    for (int target = 0, reported[] = { __VA_ARGS__ }; runtime == CUDA && target < MEMORY_COUNT;       \
          target++)                                                                                 \
-        measure_copy(form, source, target, told[target], apart);
+        measure_copy(form, source, target, reported[target], apart);
 #define MEMSETS(runtime, form, pinned, registered, managed, device)                                \
     if (runtime == CUDA) {                                                                         \
         measure_memset(form, PINNED, pinned, apart);                                               \

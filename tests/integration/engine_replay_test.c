@@ -1,6 +1,6 @@
 /* engine_replay_test.c - steps that decode on a GPU are replays: each is one event of the same
- * graph, whose epoch counts them, and nothing is recorded or launched again. The device is the first
- * argument. */
+ * graph, whose epoch counts them, and nothing is recorded or launched again. The device is the
+ * first argument. */
 #include "ops_lab.h"
 
 #include "engine_scene.h"
@@ -10,7 +10,7 @@
 #define VOCABULARY 320u
 
 /* Events since it was cleared; for calls, their ends. Under its lock. */
-struct told {
+struct reported {
     pthread_mutex_t lock;
     uint32_t begin_count, end_count, destroy_count; /* of graphs */
     uint32_t launch_count, recorded_count;          /* run at once; into a graph */
@@ -21,41 +21,41 @@ struct told {
 
 static void notify(void *context, const struct event *event)
 {
-    struct told *told = context;
-    lab_watch_notify(&told->watch, event);
+    struct reported *reported = context;
+    lab_watch_notify(&reported->watch, event);
     if (event->phase != EVENT_END)
         return;
-    pthread_mutex_lock(&told->lock);
-    told->begin_count += event->kind == EVENT_GRAPH_BEGIN;
-    told->end_count += event->kind == EVENT_GRAPH_END;
-    told->destroy_count += event->kind == EVENT_GRAPH_DESTROY;
+    pthread_mutex_lock(&reported->lock);
+    reported->begin_count += event->kind == EVENT_GRAPH_BEGIN;
+    reported->end_count += event->kind == EVENT_GRAPH_END;
+    reported->destroy_count += event->kind == EVENT_GRAPH_DESTROY;
     if (event->kind == EVENT_LAUNCH && event_graph_id(event)) {
-        told->recorded_count++;
+        reported->recorded_count++;
     } else if (event->kind == EVENT_LAUNCH) {
-        told->launch_count++;
-        told->launch = *event;
+        reported->launch_count++;
+        reported->launch = *event;
     } else if (event->kind == EVENT_GRAPH_REPLAY) {
-        told->replay_count++;
-        told->replay = *event;
+        reported->replay_count++;
+        reported->replay = *event;
     }
-    pthread_mutex_unlock(&told->lock);
+    pthread_mutex_unlock(&reported->lock);
 }
 
 /* What came since the last time. */
-static struct told take(struct told *told)
+static struct reported take(struct reported *reported)
 {
-    pthread_mutex_lock(&told->lock);
-    struct told taken = *told;
-    told->begin_count = told->end_count = told->destroy_count = 0;
-    told->launch_count = told->recorded_count = told->replay_count = 0;
-    pthread_mutex_unlock(&told->lock);
+    pthread_mutex_lock(&reported->lock);
+    struct reported taken = *reported;
+    reported->begin_count = reported->end_count = reported->destroy_count = 0;
+    reported->launch_count = reported->recorded_count = reported->replay_count = 0;
+    pthread_mutex_unlock(&reported->lock);
     return taken;
 }
 
-static void start(struct scene *scene, struct told *told)
+static void start(struct scene *scene, struct reported *reported)
 {
     struct model_shape shape = scene_shape(MODEL_ARCH_LLAMA);
-    struct device_options device_options = { .observer = { notify, told },
+    struct device_options device_options = { .observer = { notify, reported },
                                              .guards = true,
                                              .poison = true };
     struct engine_options options = { .kv_dtype = DTYPE_F16,
@@ -63,8 +63,8 @@ static void start(struct scene *scene, struct told *told)
                                       .sequence_limit = SEQUENCES };
     shape.block_count = 1; /* an emulated GPU takes its time */
     shape.vocab_size = VOCABULARY;
-    memset(told, 0, sizeof(*told));
-    pthread_mutex_init(&told->lock, NULL);
+    memset(reported, 0, sizeof(*reported));
+    pthread_mutex_init(&reported->lock, NULL);
     scene_write(scene, &shape, CONVERT_Q8_0);
     CHECK_OK(all_open(lab_device, &device_options, &scene->device, &scene->err), &scene->err);
     CHECK_OK(ops_load(&scene->ops, scene->device, CPU_PATH_COUNT, &scene->err), &scene->err);
@@ -73,12 +73,12 @@ static void start(struct scene *scene, struct told *told)
              &scene->err);
 }
 
-static void stop(struct scene *scene, struct told *told)
+static void stop(struct scene *scene, struct reported *reported)
 {
     scene_stop(scene);
     scene_end(scene);
-    lab_watch_check(&told->watch);
-    pthread_mutex_destroy(&told->lock);
+    lab_watch_check(&reported->watch);
+    pthread_mutex_destroy(&reported->lock);
 }
 
 /* A token of each of the first `count` sequences; id: of all, or ENGINE_TOKEN_FROM_DEVICE. */
@@ -92,9 +92,9 @@ static void forward(struct scene *scene, int32_t id, uint32_t count)
 }
 
 /* The first step of its kind: recorded, and replayed for the first time. Returns its replay. */
-static struct event check_recorded(struct told *told)
+static struct event check_recorded(struct reported *reported)
 {
-    struct told step = take(told);
+    struct reported step = take(reported);
     assert_int_equal(step.begin_count, 1);
     assert_int_equal(step.end_count, 1);
     assert_true(step.recorded_count > 0);
@@ -106,7 +106,7 @@ static struct event check_recorded(struct told *told)
 }
 
 /* A later one: the same graph once more, and nothing else. */
-static void check_replayed(const struct told *step, const struct event *first, uint32_t epoch)
+static void check_replayed(const struct reported *step, const struct event *first, uint32_t epoch)
 {
     if (step->begin_count || step->end_count || step->destroy_count || step->recorded_count)
         fail_msg("step %d: expected nothing to be recorded, found %u begun, %u ended, %u gone, %u "
@@ -126,23 +126,23 @@ static void test_one_by_one(void **state)
 {
     (void)state;
     struct scene scene;
-    static struct told told;
+    static struct reported reported;
     float logits[VOCABULARY];
-    start(&scene, &told);
+    start(&scene, &reported);
     for (uint32_t count = 1; count <= SEQUENCES; count += 2) {
-        take(&told);
+        take(&reported);
         forward(&scene, 7, count);
-        struct event first = check_recorded(&told);
+        struct event first = check_recorded(&reported);
         for (uint32_t step = 1; step < STEPS; step++) {
             forward(&scene, 20 + (int32_t)step, count);
             CHECK_OK(engine_logits(scene.engine, count - 1, logits, &scene.err), &scene.err);
-            struct told found = take(&told);
+            struct reported found = take(&reported);
             check_replayed(&found, &first, step + 1);
             assert_int_equal(found.launch_count, 0);
             assert_int_equal(found.replay.scope.step, first.scope.step + (int32_t)step);
         }
     }
-    stop(&scene, &told);
+    stop(&scene, &reported);
 }
 
 /* With a step queued before the ids of the one before are known there are two graphs, whose logits
@@ -151,22 +151,22 @@ static void test_ahead(void **state)
 {
     (void)state;
     struct scene scene;
-    static struct told told;
+    static struct reported reported;
     struct event first[2];
     int32_t id;
-    start(&scene, &told);
-    take(&told);
+    start(&scene, &reported);
+    take(&reported);
     for (uint32_t step = 0; step < 2 * STEPS; step++) {
         forward(&scene, step ? ENGINE_TOKEN_FROM_DEVICE : 7, 1);
         if (step < 2) {
-            first[step] = check_recorded(&told);
+            first[step] = check_recorded(&reported);
         } else {
-            struct told found = take(&told);
+            struct reported found = take(&reported);
             check_replayed(&found, &first[step % 2], step / 2 + 1);
             assert_int_equal(found.launch_count, 0);
         }
         CHECK_OK(engine_argmax_submit(scene.engine, &scene.err), &scene.err);
-        struct told chosen = take(&told);
+        struct reported chosen = take(&reported);
         assert_int_equal(chosen.replay_count + chosen.begin_count + chosen.recorded_count, 0);
         assert_int_equal(chosen.launch_count, 1);
         assert_string_equal(chosen.launch.op, "argmax");
@@ -175,7 +175,7 @@ static void test_ahead(void **state)
     }
     assert_true(first[0].graph.handle != first[1].graph.handle);
     CHECK_OK(engine_argmax_wait(scene.engine, &id, &scene.err), &scene.err);
-    stop(&scene, &told);
+    stop(&scene, &reported);
 }
 
 struct tapped {
@@ -212,7 +212,7 @@ static void test_tapped(void **state)
 {
     (void)state;
     struct scene scene;
-    static struct told told;
+    static struct reported reported;
     static struct tapped tapped;
     float replayed[VOCABULARY];
     struct engine_tap_choice all;
@@ -220,18 +220,18 @@ static void test_tapped(void **state)
     uint32_t position;
     struct tap_record record;
     memset(&tapped, 0, sizeof(tapped));
-    start(&scene, &told);
+    start(&scene, &reported);
     CHECK_OK(engine_tap_parse("hidden", &all, &scene.err), &scene.err);
-    take(&told);
+    take(&reported);
     forward(&scene, 7, 1);
-    struct event first = check_recorded(&told);
+    struct event first = check_recorded(&reported);
     /* A search sets taps of its own; with one token it looks like a step. */
     CHECK_OK(engine_find_bad(scene.engine, 0, &found, &record, &position, &scene.err), &scene.err);
     assert_false(found);
-    take(&told);
+    take(&reported);
     forward(&scene, 8, 1);
     CHECK_OK(engine_logits(scene.engine, 0, replayed, &scene.err), &scene.err);
-    struct told step = take(&told);
+    struct reported step = take(&reported);
     check_replayed(&step, &first, 2);
     engine_rewind(scene.engine, 0, 1);
 
@@ -240,7 +240,7 @@ static void test_tapped(void **state)
     for (uint32_t i = 0; i < STEPS; i++) {
         uint32_t before = tapped.count;
         forward(&scene, 8 + (int32_t)i, 1);
-        step = take(&told);
+        step = take(&reported);
         assert_int_equal(step.begin_count + step.replay_count + step.recorded_count, 0);
         assert_true(step.launch_count > 0);
         assert_true(tapped.count > before);
@@ -251,10 +251,10 @@ static void test_tapped(void **state)
     assert_true(engine_ahead_pays(scene.engine));
     uint32_t before = tapped.count;
     forward(&scene, 30, 1);
-    step = take(&told);
+    step = take(&reported);
     check_replayed(&step, &first, 3);
     assert_int_equal(tapped.count, before);
-    stop(&scene, &told);
+    stop(&scene, &reported);
 }
 
 int main(int argument_count, char **arguments)

@@ -268,7 +268,7 @@ static void test_fault(void **state)
     struct scene scene;
     open_with_plan(&scene);
     struct lab *lab = &scene.lab;
-    bool told = tell_of_fault();
+    bool reported = tell_of_fault();
     float *values = lab_floats(lab, WIDTH * ROWS), *found = malloc(WIDTH * ROWS * sizeof(float));
     assert_int_equal(run_layers(&scene, values, found), STATUS_LOST);
     assert_true(inject_record(scene.inject)->planted);
@@ -282,7 +282,7 @@ static void test_fault(void **state)
     const char *launch = strstr(lab->err.text, "add, layer 3"),
                *first = strstr(lab->err.text, "layer ");
     assert_true(launch + strlen("add, ") == first);
-    if (told)
+    if (reported)
         check_contains("the address", lab->err.text,
                        "address 0x7f0012345000 (of the page, reported by the runtime: a write to "
                        "memory to be read)");

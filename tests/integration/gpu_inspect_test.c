@@ -105,7 +105,7 @@ static void test_digests(void **state)
     uint8_t *bytes = (uint8_t *)lab_floats(lab, SLOT_BYTES), *back = malloc(SLOT_BYTES);
     assert_non_null(back);
     struct device_view all = lab_view(lab, DTYPE_I8, SLOT_BYTES + 64, 1);
-    uint64_t told = 0;
+    uint64_t reported = 0;
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         struct device_view view = all;
         view.shape = shape_make(1, &sizes[i]);
@@ -114,10 +114,10 @@ static void test_digests(void **state)
         LAB_OK(lab, device_copy_in(lab->device, lab->target.stream, &view, bytes + i, sizes[i],
                                    DEVICE_HERE, &lab->err));
         wait_for(&scene);
-        assert_int_equal(scene.watch.hashes, ++told);
+        assert_int_equal(scene.watch.hashes, ++reported);
         check_hash(&scene.watch, "copy in", digest);
         lab_get(lab, &view, back);
-        assert_int_equal(scene.watch.hashes, ++told);
+        assert_int_equal(scene.watch.hashes, ++reported);
         check_hash(&scene.watch, "copy out", digest);
     }
     free(bytes);

@@ -198,7 +198,7 @@ static void attend(const struct scene *scene, const float *q, const float *cache
     free(weights);
 }
 
-static void check_attention(const struct scene *scene, bool together)
+static void check_attention(const struct scene *scene, bool same_sequence)
 {
     static const enum dtype packings[] = { DTYPE_Q8_0, DTYPE_Q8_0_X8, DTYPE_BF16 };
     char name[96];
@@ -224,12 +224,12 @@ static void check_attention(const struct scene *scene, bool together)
     struct device_view out = lab_view(&gpu, DTYPE_F32, width, scene->tokens);
     attend(scene, q_values, cache, lists, lists + scene->tokens, wanted);
     for (int run = 0; run < 2; run++) {
-        LAB_OK(&gpu,
-               ops_attention(
-                   &gpu.target, &q, &keys, &keys, &start, &position, &out, NULL,
-                   &(struct ops_attention_settings){
-                       .head_dim = (uint32_t)scene->head_dim, .scale = 0.2f, .together = together },
-                   &gpu.err));
+        LAB_OK(&gpu, ops_attention(
+                         &gpu.target, &q, &keys, &keys, &start, &position, &out, NULL,
+                         &(struct ops_attention_settings){ .head_dim = (uint32_t)scene->head_dim,
+                                                           .scale = 0.2f,
+                                                           .same_sequence = same_sequence },
+                         &gpu.err));
         lab_get(&gpu, &out, run ? again : out_values);
     }
     check_close(name, out_values, wanted, count, 2e-3);
@@ -244,12 +244,12 @@ static void check_attention(const struct scene *scene, bool together)
             &gpu, DTYPE_I8, ops_packed_row_bytes(&gpu.ops, dtype, width, scene->tokens),
             scene->tokens);
         struct ops_packing packing = { &packed, dtype };
-        LAB_OK(&gpu,
-               ops_attention(
-                   &gpu.target, &q, &keys, &keys, &start, &position, &out, &packing,
-                   &(struct ops_attention_settings){
-                       .head_dim = (uint32_t)scene->head_dim, .scale = 0.2f, .together = together },
-                   &gpu.err));
+        LAB_OK(&gpu, ops_attention(
+                         &gpu.target, &q, &keys, &keys, &start, &position, &out, &packing,
+                         &(struct ops_attention_settings){ .head_dim = (uint32_t)scene->head_dim,
+                                                           .scale = 0.2f,
+                                                           .same_sequence = same_sequence },
+                         &gpu.err));
         lab_get(&gpu, &out, again);
         if (dtype == DTYPE_Q8_0)
             check_packed(name, &packed, out_values, width, scene->tokens);
@@ -301,7 +301,7 @@ static void test_attention_apart(void **state)
 }
 
 /* A bad start or position: a trap each, zeros for the token, and the others as they are. */
-static void check_bad_indices(bool together)
+static void check_bad_indices(bool same_sequence)
 {
     enum { HEAD = 64, GROUP = 4, SLOTS = 80, TOKENS = 70, WIDTH = HEAD * GROUP };
     float *q_values = lab_floats(&gpu, (size_t)WIDTH * TOKENS), *out_values;
@@ -321,10 +321,11 @@ static void check_bad_indices(bool together)
     struct device_view position = lab_put_new(&gpu, DTYPE_I32, TOKENS, 1, positions);
     struct device_view out = lab_view(&gpu, DTYPE_F32, WIDTH, TOKENS);
     uint64_t before = gpu.trap_count;
-    LAB_OK(&gpu, ops_attention(&gpu.target, &q, &keys, &keys, &start, &position, &out, NULL,
-                               &(struct ops_attention_settings){
-                                   .head_dim = HEAD, .scale = 0.1f, .together = together },
-                               &gpu.err));
+    LAB_OK(&gpu,
+           ops_attention(&gpu.target, &q, &keys, &keys, &start, &position, &out, NULL,
+                         &(struct ops_attention_settings){
+                             .head_dim = HEAD, .scale = 0.1f, .same_sequence = same_sequence },
+                         &gpu.err));
     lab_get(&gpu, &out, out_values);
     LAB_OK(&gpu, device_stream_sync(gpu.device, gpu.target.stream, DEVICE_HERE, &gpu.err));
     assert_int_equal(gpu.trap_count - before, 2);

@@ -216,7 +216,7 @@ static void check_product(enum dtype dtype, uint64_t tokens, uint64_t gap)
 #define SLOTS 150u
 
 /* rope, kv_append and attention; together: as tokens of one sequence. */
-static void check_attention(uint64_t tokens, uint64_t gap, uint64_t head, bool together)
+static void check_attention(uint64_t tokens, uint64_t gap, uint64_t head, bool same_sequence)
 {
     enum { KV_HEADS = 2, GROUP = 4 };
     uint64_t kv_dim = KV_HEADS * head, width = kv_dim * GROUP;
@@ -258,8 +258,9 @@ static void check_attention(uint64_t tokens, uint64_t gap, uint64_t head, bool t
     compare("kv_append, values", cached, 0);
     BOTH_OK(ops_attention(&lab->target, &q.views[side], &keys[side], &cached[side], &starts[side],
                           &positions[side], &out.views[side], NULL,
-                          &(struct ops_attention_settings){
-                              .head_dim = (uint32_t)head, .scale = 0.2f, .together = together },
+                          &(struct ops_attention_settings){ .head_dim = (uint32_t)head,
+                                                            .scale = 0.2f,
+                                                            .same_sequence = same_sequence },
                           &lab->err));
     check_apart("attention", &out, tokens > 8 ? 2e-3 : 1e-5); /* on matrix units: halves */
     struct apart *all[] = { &q, &k, &v, &out };

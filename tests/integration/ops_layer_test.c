@@ -210,7 +210,7 @@ static void run(struct lab *lab, const struct layer *layer, struct memory *memor
     LAB_OK(lab,
            ops_attention(target, &q, &memory->keys, &memory->values, &start, &position, &a, NULL,
                          &(struct ops_attention_settings){
-                             .head_dim = HEAD_DIM, .scale = scale, .together = count > 1 },
+                             .head_dim = HEAD_DIM, .scale = scale, .same_sequence = count > 1 },
                          err));
     multiply(lab, &layer->o, &a, &o);
     LAB_OK(lab, ops_rms_norm(target, &x, &o, &layer->ffn_norm.view, &h, NULL, EPSILON, err));

@@ -175,7 +175,7 @@ static void test_group(void **state)
     static const struct part {
         enum dtype dtype;
         uint64_t rows;
-    } few_parts[] = { { DTYPE_Q4_K, 96 }, { DTYPE_Q6_K, 40 }, { DTYPE_Q8_0, 7 } },
+    } small_batch_parts[] = { { DTYPE_Q4_K, 96 }, { DTYPE_Q6_K, 40 }, { DTYPE_Q8_0, 7 } },
       many_parts[] = { { DTYPE_Q4_K, 96 }, { DTYPE_Q5_K, 40 }, { DTYPE_Q4_K, 7 } };
     static const uint64_t tokens[] = { 1, 2, 3, 8, 40 };
     for (int path = 0; path < CPU_PATH_COUNT; path++) {
@@ -186,7 +186,7 @@ static void test_group(void **state)
         for (size_t n = 0; n < COUNT_OF(tokens); n++) {
             bool few = lab_is_host() || tokens[n] <= 8; /* one packing for all types */
             const size_t k = few ? 2048 : 512;
-            const struct part *parts = few ? few_parts : many_parts;
+            const struct part *parts = few ? small_batch_parts : many_parts;
             float *x = lab_floats(&lab, k * tokens[n]), *decoded = malloc(k * 96 * sizeof(float));
             struct device_view weights[3], bias, outs[3];
             const struct device_view *weight_list[3], *bias_list[3] = { NULL }, *out_list[3];

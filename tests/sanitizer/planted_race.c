@@ -35,10 +35,10 @@ int main(int argument_count, char **arguments)
         return 3;
     uint32_t done[2] = { 0, 0 };
     struct gate_params tell[2] = { { &done[0], NULL }, { &done[1], NULL } };
-    struct device_launch told[2] = { launch_gate(&tell[0]), launch_gate(&tell[1]) };
+    struct device_launch reported[2] = { launch_gate(&tell[0]), launch_gate(&tell[1]) };
     if (device_launch(device, streams[1], &add, DEVICE_HERE, &err) ||
-        device_launch(device, streams[0], &told[0], DEVICE_HERE, &err) ||
-        device_launch(device, streams[1], &told[1], DEVICE_HERE, &err))
+        device_launch(device, streams[0], &reported[0], DEVICE_HERE, &err) ||
+        device_launch(device, streams[1], &reported[1], DEVICE_HERE, &err))
         return 3;
     open_gate(&gate);
     /* Relaxed: seeing that both are done must not order them either; only then may we wait. */

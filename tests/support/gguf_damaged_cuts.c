@@ -55,8 +55,8 @@ static const struct gguf_field *array_of(const struct gguf_field *string)
 
 /* The field in which a cut shows: that of bytes which belong to a length shows in the length, which
  * is then too large. */
-static const struct gguf_field *field_told(const struct gguf_build *build,
-                                           const struct gguf_field *field, uint64_t cut)
+static const struct gguf_field *field_reported(const struct gguf_build *build,
+                                               const struct gguf_field *field, uint64_t cut)
 {
     if (is(field, "string") || is(field, "string length")) {
         /* Strings of an array are at least their lengths: too few bytes for those show at once. */
@@ -86,7 +86,7 @@ static void expect_cut(const struct gguf_build *build, const struct gguf_field *
     else if (cut - HEADER_BYTES < least)
         expect(damaged, "tensor_count", 8);
     else
-        expect_field(damaged, field_told(build, field, cut));
+        expect_field(damaged, field_reported(build, field, cut));
 }
 
 static void cut_at(const struct gguf_build *build, const struct gguf_field *field, uint64_t into,

@@ -298,7 +298,7 @@ static void damage_offsets(damaged_visit visit, void *context)
     static const struct {
         const char *name;
         uint64_t one, two;
-        const char *told; /* named in the message; of two equal ones, the later */
+        const char *reported; /* named in the message; of two equal ones, the later */
     } rows[] = {
         { "overlap by half", 0, 32, "two" },
         { "overlap by half, in reverse", 32, 0, "one" },
@@ -317,7 +317,7 @@ static void damage_offsets(damaged_visit visit, void *context)
         gguf_build_patch(&build, "one", "offset", rows[i].one);
         gguf_build_patch(&build, "two", "offset", rows[i].two);
         show(&build, rows[i].name, "offset",
-             gguf_build_find(&build, rows[i].told, "offset")->offset, NULL, visit, context);
+             gguf_build_find(&build, rows[i].reported, "offset")->offset, NULL, visit, context);
     }
 }
 

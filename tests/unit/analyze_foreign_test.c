@@ -230,18 +230,18 @@ static void graphs_with_memory_taken_again(void **state)
 static void rewritten_source(void **state)
 {
     (void)state;
-    for (int told = 0; told < 2; told++) {
+    for (int reported = 0; reported < 2; reported++) {
         struct script script;
         begin(&script);
         uint64_t first = copy(&script, A, A, B, 0);
         struct event changed = script_event(&script, EVENT_SOURCE_CHANGED);
-        changed.flags = EVENT_FOREIGN | (told ? EVENT_MAY_TELL : 0);
+        changed.flags = EVENT_FOREIGN | (reported ? EVENT_MAY_TELL : 0);
         changed.cause_id = first;
         changed.stream_index = A;
         changed.source_change.digest_before = 1;
         changed.source_change.digest_now = 2;
         uint64_t seen = script_add(&script, &changed);
-        end(&script, HYPOTHESIS_STAGING_REUSE, told ? FINDING_POSSIBLE : FINDING_DIRECT, first,
+        end(&script, HYPOTHESIS_STAGING_REUSE, reported ? FINDING_POSSIBLE : FINDING_DIRECT, first,
             seen);
     }
 }

@@ -6,7 +6,7 @@
  * cause of the rest. */
 static void check_pieces(struct fixture *fixture, uint64_t bytes, uint64_t slot_bytes)
 {
-    uint64_t next = 0, first_id = 0, told = 0;
+    uint64_t next = 0, first_id = 0, reported = 0;
     size_t kept = recorder_kept(&fixture->recorder);
     for (size_t i = 0; i < kept; i++) {
         const struct event *event = &fixture->recorder.events[i];
@@ -15,13 +15,14 @@ static void check_pieces(struct fixture *fixture, uint64_t bytes, uint64_t slot_
         assert_int_equal(event->outcome, EVENT_DONE);
         assert_int_equal(event->cause_id, first_id);
         assert_true(next == 0 || event->accesses[0].address == next);
-        assert_int_equal(event->copy.bytes, bytes - told < slot_bytes ? bytes - told : slot_bytes);
+        assert_int_equal(event->copy.bytes,
+                         bytes - reported < slot_bytes ? bytes - reported : slot_bytes);
         assert_int_equal(event->accesses[0].bytes, event->copy.bytes);
         next = event->accesses[0].address + event->copy.bytes;
-        told += event->copy.bytes;
+        reported += event->copy.bytes;
         first_id = first_id ? first_id : event->id;
     }
-    assert_int_equal(told, bytes);
+    assert_int_equal(reported, bytes);
 }
 
 /* From memory, or by a reader: the same chunks, the same bytes. */

@@ -28,8 +28,8 @@ static void test_prepared(void **state)
     flight_prepare(flight, 1, RECORDS + 1); /* more than there are: nothing */
     for (uint64_t id = 1; id <= 5; id++) {
         assert_int_equal(flight_peek(flight, id, &found), FLIGHT_WHOLE);
-        struct event told = make_event(id, EVENT_LAUNCH, EVENT_END);
-        assert_memory_equal(&found, &told, sizeof(found));
+        struct event reported = make_event(id, EVENT_LAUNCH, EVENT_END);
+        assert_memory_equal(&found, &reported, sizeof(found));
     }
     assert_int_equal(flight_peek(flight, 6, &found), FLIGHT_ABSENT);
     getrusage(RUSAGE_THREAD, &before);

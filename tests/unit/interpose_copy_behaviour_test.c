@@ -105,13 +105,13 @@ static void test_copies(void **state)
                 for (int target = 0; target < COPY_MEMORY_COUNT; target++) {
                     enum copy_memory from = (enum copy_memory)source;
                     enum copy_memory to = (enum copy_memory)target;
-                    enum copy_behaviour told = copy_behaviour_of((enum interpose_runtime)runtime,
-                                                                 (enum copy_form)form, from, to);
+                    enum copy_behaviour reported = copy_behaviour_of(
+                        (enum interpose_runtime)runtime, (enum copy_form)form, from, to);
                     if (copy_flags(trace, direction_of(from, to), (enum copy_form)form, from, to) !=
-                        flags_of(told))
+                        flags_of(reported))
                         fail_msg("runtime %d, form %d, %s to %s: expected %s", runtime, form,
                                  copy_memory_name(from), copy_memory_name(to),
-                                 copy_behaviour_name(told));
+                                 copy_behaviour_name(reported));
                 }
         interpose_close(trace);
         temp_folder_release(&folder);

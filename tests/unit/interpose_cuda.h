@@ -75,7 +75,7 @@ static inline bool next(struct event *ret_event)
     return true;
 }
 
-static inline void nothing_told(void)
+static inline void nothing_reported(void)
 {
     struct event event;
     assert_false(next(&event));
@@ -86,7 +86,7 @@ static inline struct event only(void)
 {
     struct event event = { 0 };
     assert_true(next(&event));
-    nothing_told();
+    nothing_reported();
     return event;
 }
 

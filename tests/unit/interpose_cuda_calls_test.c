@@ -56,7 +56,7 @@ static void test_nesting(void **state)
     enum { SYNC = 126, DEEPER = 10 };
     struct event event;
     callback(CUPTI_SITE_EXIT, SYNC, &stream, 0, NULL); /* began before anybody looked */
-    nothing_told();
+    nothing_reported();
     for (int i = 0; i < DEEPER; i++)
         callback(CUPTI_SITE_ENTER, SYNC, &stream, 0, NULL);
     for (int i = 0; i < DEEPER; i++)
@@ -73,7 +73,7 @@ static void test_nesting(void **state)
     struct cupti_callback data = { .parameters = &stream };
     called(NULL, CUPTI_DOMAIN_DRIVER + 1, SYNC, &data);
     called(NULL, CUPTI_DOMAIN_DRIVER, 5, &data);
-    nothing_told();
+    nothing_reported();
 }
 
 /* ---- Streams, events, waits ----------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static void test_streams(void **state)
     uint64_t handle = 0x6100;
     struct args_stream_create made = { &handle, CUDA_STREAM_NON_BLOCKING };
     tell_named(124, &made, 0, NULL);
-    nothing_told(); /* until it is used */
+    nothing_reported(); /* until it is used */
     struct args_fill fill = { DEVICE, 0, 16, handle };
     struct event event = tell(216, &fill, 0);
     assert_false(event.flags & (EVENT_BLOCKING | EVENT_LEGACY_STREAM));
@@ -95,7 +95,7 @@ static void test_streams(void **state)
 
     /* A query that says "not yet" is nothing, one that says "done" was a wait. */
     tell_named(125, &handle, 600, NULL);
-    nothing_told();
+    nothing_reported();
     event = tell(125, &handle, 0);
     assert_int_equal(event.kind, EVENT_STREAM_SYNC);
     assert_int_equal(event.stream_index, index);
@@ -132,7 +132,7 @@ static void test_waits(void **state)
     event = tell(121, &mark, 0);
     assert_int_equal(event.kind, EVENT_MARK_SYNC);
     tell_named(120, &mark, 600, NULL);
-    nothing_told();
+    nothing_reported();
     event = tell(120, &mark, 0);
     assert_int_equal(event.kind, EVENT_MARK_SYNC);
     event = tell(800, &nothing, 0);
@@ -143,7 +143,7 @@ static void test_waits(void **state)
     assert_int_equal(event.kind, EVENT_STREAM_SYNC);
     assert_true(event.flags & EVENT_ALL_STREAMS);
     tell_named(126, NULL, 0, NULL);
-    nothing_told();
+    nothing_reported();
 }
 
 /* Order that cannot be seen: host functions, values in memory, other processes. */
@@ -181,11 +181,11 @@ static void test_copies_that_may_wait(void **state)
         tell_named(378, &others[i], 0, NULL);
     tell_named(388, schedule, 0, NULL);
     tell_named(546, schedule, 0, NULL);
-    nothing_told();
+    nothing_reported();
     assert_false(tell(280, &copy, 0).flags & EVENT_MAY_WAIT);
     struct args_pointer_attribute asked = { &yes, CUDA_POINTER_SYNC_MEMOPS, DEVICE };
     tell_named(378, &asked, 0, NULL);
-    nothing_told();
+    nothing_reported();
     assert_true(tell(280, &copy, 0).flags & EVENT_MAY_WAIT);
     assert_false(tell(281, &copy, 0).flags & EVENT_MAY_WAIT); /* not an asynchronous one */
     drop(FREE, DEVICE);
@@ -224,12 +224,12 @@ static void test_given_away(void **state)
     make(ALLOC, OTHER, BYTES);
     for (size_t i = 0; i < sizeof(to_variables) / sizeof(*to_variables); i++) {
         tell_named(to_variables[i], arguments, 0, NULL);
-        nothing_told();
+        nothing_reported();
     }
     assert_false(tell(281, &copy, 0).flags & EVENT_MAY_TELL);
     for (size_t i = 0; i < sizeof(to_processes) / sizeof(*to_processes); i++) {
         tell_named(to_processes[i], arguments, 0, NULL);
-        nothing_told();
+        nothing_reported();
     }
     assert_true(tell(281, &copy, 0).flags & EVENT_MAY_TELL);
     drop(FREE, DEVICE);

@@ -85,7 +85,7 @@ static void test_sizes_of_parameters(void **state)
     /* A module that went took its kernels: the handle may be another kernel's now. */
     uint64_t module = 0x1234;
     tell_named(22, &module, 0, NULL);
-    nothing_told();
+    nothing_reported();
     launch_of(0x8000);
     assert_true(asked_count > first);
 
@@ -117,7 +117,7 @@ static void instantiate(uint64_t graph, uint64_t executable)
 {
     struct args_instantiate arguments = { &executable, graph };
     tell_named(643, &arguments, 0, NULL);
-    nothing_told();
+    nothing_reported();
 }
 
 static void test_capture(void **state)
@@ -140,11 +140,11 @@ static void test_capture(void **state)
     /* Its nodes were replaced: what it does now is not known. */
     uint64_t changed[4] = { executable };
     tell_named(696, changed, 0, NULL);
-    nothing_told();
+    nothing_reported();
     assert_int_equal(launch_graph(executable), 0);
     /* The template goes with the last that stands for it. */
     tell_named(516, &executable, 0, NULL);
-    nothing_told();
+    nothing_reported();
     event = tell(517, &graph, 0);
     assert_int_equal(event.kind, EVENT_GRAPH_DESTROY);
     assert_int_equal(event.cause_id, begin);

@@ -69,7 +69,7 @@ static void test_more_memory(void **state)
     assert_int_equal(event.check, EVENT_CHECK_GENERATION); /* the one that was there before */
     /* Nothing is freed at address 0. */
     tell_named(FREE, &null, 0, NULL);
-    nothing_told();
+    nothing_reported();
 }
 
 /* Two mappings side by side are one memory for a copy; an unmap may name both. */

@@ -316,12 +316,12 @@ static void may_wait_behind(void)
 
 /* Whether it is reported, and how: CERTAIN, or with the host perhaps knowing that the copy was
  * done. */
-enum told { SILENT, CERTAIN, PERHAPS };
+enum reported { SILENT, CERTAIN, PERHAPS };
 
 static const struct {
     const char *name;
     void (*run)(void);
-    enum told told;
+    enum reported reported;
 } rows[] = {
     { "rewritten", rewritten, CERTAIN },
     { "rewritten after the wait", rewritten_after_wait, SILENT },
@@ -354,7 +354,7 @@ static const struct {
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
 
 /* How each row's memory was reported to have changed, the most certain of several. */
-static void read_told(const struct temp_folder *folder, enum told ret_told[ROW_COUNT])
+static void read_reported(const struct temp_folder *folder, enum reported ret_reported[ROW_COUNT])
 {
     char name[64];
     struct flight_reader *reader;
@@ -366,8 +366,8 @@ static void read_told(const struct temp_folder *folder, enum told ret_told[ROW_C
     while (flight_next(reader, &id, &event))
         for (size_t i = 0; i < ROW_COUNT; i++)
             if (event.kind == EVENT_SOURCE_CHANGED && event.phase == EVENT_END &&
-                event.source_change.address == (uintptr_t)memory[i] && ret_told[i] != CERTAIN)
-                ret_told[i] = event.flags & EVENT_MAY_TELL ? PERHAPS : CERTAIN;
+                event.source_change.address == (uintptr_t)memory[i] && ret_reported[i] != CERTAIN)
+                ret_reported[i] = event.flags & EVENT_MAY_TELL ? PERHAPS : CERTAIN;
     flight_reader_close(reader);
 }
 
@@ -375,7 +375,7 @@ static void test_rows(void **state)
 {
     (void)state;
     struct temp_folder folder;
-    enum told told[ROW_COUNT] = { SILENT };
+    enum reported reported[ROW_COUNT] = { SILENT };
     temp_folder_init(&folder);
     assert_int_equal(setenv(INTERPOSE_VARIABLE_FOLDER, folder.path, 1), 0);
     assert_int_equal(setenv(INTERPOSE_VARIABLE_RECORDS, "16384", 1), 0);
@@ -394,10 +394,10 @@ static void test_rows(void **state)
         synchronise(NULL);
     }
     interpose_stop(trace);
-    read_told(&folder, told);
+    read_reported(&folder, reported);
     for (size_t i = 0; i < ROW_COUNT; i++)
-        if (told[i] != rows[i].told)
-            fail_msg("%s: expected %d, found %d", rows[i].name, rows[i].told, told[i]);
+        if (reported[i] != rows[i].reported)
+            fail_msg("%s: expected %d, found %d", rows[i].name, rows[i].reported, reported[i]);
     temp_folder_release(&folder);
 }
 

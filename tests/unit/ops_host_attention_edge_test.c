@@ -116,12 +116,12 @@ static const struct span mixed[] = {
 #define SEEN_ONCE (600u + 423u)
 
 /* The results of tokens taken together, or each alone; the caller frees them. */
-static float *run_mixed(enum cpu_path path, const struct setup *setup, bool together)
+static float *run_mixed(enum cpu_path path, const struct setup *setup, bool same_sequence)
 {
     struct attention attention;
     uint64_t width = (uint64_t)setup->head_dim * setup->heads;
     attention_init(&attention, setup, mixed, COUNT_OF(mixed), SLOT_COUNT);
-    attention.params.together = together;
+    attention.params.same_sequence = same_sequence;
     if (setup->dtype == DTYPE_F32)
         rig_row(&attention.rig, VALUES, SEEN_ONCE)[0] = NAN;
     attention_run(&attention, path, false);
@@ -143,11 +143,12 @@ static void check_together(enum cpu_path path)
     for (size_t s = 0; s < COUNT_OF(setups); s++) {
         uint64_t width = (uint64_t)setups[s].head_dim * setups[s].heads;
         float *alone = run_mixed(path, &setups[s], false);
-        float *together = run_mixed(path, &setups[s], true);
+        float *same_sequence = run_mixed(path, &setups[s], true);
         for (uint64_t t = 0; t < COUNT_OF(mixed); t++)
-            assert_memory_equal(together + t * width, alone + t * width, width * sizeof(float));
+            assert_memory_equal(same_sequence + t * width, alone + t * width,
+                                width * sizeof(float));
         free(alone);
-        free(together);
+        free(same_sequence);
     }
 }
 

@@ -85,7 +85,7 @@ static void test_tiny(void **state)
                 values[i] = sizes[s] * (i % 3 == 0 ? -1.0f : 1.0f) * (float)(1 + i % 7) / 7;
             assert_true(round_trip(encoder_rows[r].dtype, values, BLOCK_ELEMENTS, decoded));
             for (size_t i = 0; i < BLOCK_ELEMENTS; i++) {
-                /* An f16 scale is off by half a step at most, a level by as much times 127. */
+                /* An f16 scale is off by half a step at most, a quant by as much times 127. */
                 double allowed = (double)sizes[s] / 8 + 64 * f16_step;
                 if (!(fabs((double)decoded[i] - (double)values[i]) <= allowed))
                     fail_msg("%s of %g: %g", dtype_name(encoder_rows[r].dtype), (double)values[i],

@@ -135,12 +135,12 @@ static inline float formula_q6_k(const uint8_t *b, int i)
     return f16_at(b + 208) * (float)(sc >= 128 ? sc - 256 : sc) * (float)(q - 32);
 }
 
-static const float iq4_levels[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
+static const float iq4_quants[16] = { -127, -104, -83, -65, -49, -35, -22, -10,
                                       1,    13,   25,  38,  53,  69,  89,  113 };
 
 static inline float formula_iq4_nl(const uint8_t *b, int i)
 {
-    return f16_at(b) * iq4_levels[b[2 + i % 16] >> (4 * (i / 16)) & 15];
+    return f16_at(b) * iq4_quants[b[2 + i % 16] >> (4 * (i / 16)) & 15];
 }
 
 static inline float formula_iq4_xs(const uint8_t *b, int i)
@@ -148,8 +148,8 @@ static inline float formula_iq4_xs(const uint8_t *b, int i)
     int g = i / 32;
     int high = b[2] | b[3] << 8;
     int sc = (b[4 + g / 2] >> (4 * (g % 2)) & 15) | (high >> (2 * g) & 3) << 4;
-    float level = iq4_levels[b[8 + 16 * g + i % 16] >> (4 * (i % 32 / 16)) & 15];
-    return f16_at(b) * (float)(sc - 32) * level;
+    float quant = iq4_quants[b[8 + 16 * g + i % 16] >> (4 * (i % 32 / 16)) & 15];
+    return f16_at(b) * (float)(sc - 32) * quant;
 }
 
 static inline float formula_mxfp4(const uint8_t *b, int i)

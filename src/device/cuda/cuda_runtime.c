@@ -54,7 +54,7 @@ static void get_facts(void *self, struct gpu_facts *ret_facts)
     cuda->api.cuDeviceTotalMem_v2(&bytes, cuda->device);
     *ret_facts = (struct gpu_facts){
         .memory_bytes = bytes,
-        .chip = { .processor_count = (uint32_t)attribute(cuda, CUDA_PROCESSOR_COUNT),
+        .chip = { .sm_count = (uint32_t)attribute(cuda, CUDA_PROCESSOR_COUNT),
                   .shared_bytes = (uint32_t)attribute(cuda, CUDA_BLOCK_SHARED),
                   .processor_shared_bytes = (uint64_t)attribute(cuda, CUDA_PROCESSOR_SHARED),
                   .thread_limit = 1024 },

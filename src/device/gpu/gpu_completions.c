@@ -18,7 +18,7 @@ struct gpu_completions {
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t changed;
     struct entry entries[QUEUE_LIMIT]; /* each with an event of its own, used again and again */
-    uint64_t given, told;
+    uint64_t given, reported;
     bool stopping;
 };
 
@@ -30,11 +30,11 @@ static void *tell_all(void *argument)
     gpu_enter(gpu);
     pthread_mutex_lock(&completions->lock);
     for (;;) {
-        while (completions->told == completions->given && !completions->stopping)
+        while (completions->reported == completions->given && !completions->stopping)
             pthread_cond_wait(&completions->changed, &completions->lock);
-        if (completions->told == completions->given)
+        if (completions->reported == completions->given)
             break;
-        struct entry entry = completions->entries[completions->told % QUEUE_LIMIT];
+        struct entry entry = completions->entries[completions->reported % QUEUE_LIMIT];
         pthread_mutex_unlock(&completions->lock);
         int code = gpu->runtime.event_sync(gpu->runtime.self, entry.event);
         if (code)
@@ -42,7 +42,7 @@ static void *tell_all(void *argument)
         else
             device_report_completion(&gpu->device, entry.stream_index, entry.event_id);
         pthread_mutex_lock(&completions->lock);
-        completions->told++;
+        completions->reported++;
         pthread_cond_broadcast(&completions->changed);
     }
     pthread_mutex_unlock(&completions->lock);
@@ -90,7 +90,7 @@ void gpu_completions_add(struct gpu_device *gpu, struct gpu_stream *stream, uint
     struct gpu_completions *completions = gpu->completions;
     const struct gpu_runtime *runtime = &gpu->runtime;
     pthread_mutex_lock(&completions->lock);
-    while (completions->given - completions->told == QUEUE_LIMIT)
+    while (completions->given - completions->reported == QUEUE_LIMIT)
         pthread_cond_wait(&completions->changed, &completions->lock);
     struct entry *entry = &completions->entries[completions->given % QUEUE_LIMIT];
     int code = entry->event ? 0 : runtime->event_create(runtime->self, true, &entry->event);
@@ -111,7 +111,7 @@ void gpu_completions_drain(struct gpu_device *gpu)
     struct gpu_completions *completions = gpu->completions;
     pthread_mutex_lock(&completions->lock);
     uint64_t wanted = completions->given;
-    while (completions->told < wanted)
+    while (completions->reported < wanted)
         pthread_cond_wait(&completions->changed, &completions->lock);
     pthread_mutex_unlock(&completions->lock);
 }

@@ -118,7 +118,7 @@ struct gpu_device {
     /* This layer's own kernels, from the first module that has them; NULL: none has. */
     void *inspect_function, *store_function;
     bool inspects;                /* atomic; anything was ever inspected */
-    bool clean_untold;            /* atomic; gpu_inspect_tell has clean sweeps to report */
+    bool clean_unreported;        /* atomic; gpu_inspect_tell has clean sweeps to report */
     pthread_mutex_t inspect_lock; /* guards the rest; taken after any other lock of this layer */
     struct gpu_stream *inspecting[CRUMB_STREAM_LIMIT]; /* streams with inspections, or NULL */
     struct gpu_graph_inspections *graph_inspections;

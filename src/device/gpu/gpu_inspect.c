@@ -17,7 +17,7 @@
 
 struct gpu_inspections {
     struct gpu_inspect_groups groups; /* GROUP_LIMIT of them */
-    uint64_t given, told;             /* under inspect_lock */
+    uint64_t given, reported;         /* under inspect_lock */
     bool gathering;                   /* into the group that is given next */
 };
 
@@ -27,13 +27,13 @@ struct gpu_inspections {
 static void collect_stream(struct gpu_device *gpu, struct gpu_stream *stream, bool failed)
 {
     struct gpu_inspections *inspections = stream->inspections;
-    while (inspections && inspections->told < inspections->given) {
+    while (inspections && inspections->reported < inspections->given) {
         const struct gpu_inspect_group *group =
-            &inspections->groups.list[inspections->told % GROUP_LIMIT];
+            &inspections->groups.list[inspections->reported % GROUP_LIMIT];
         if (!failed && !gpu_inspect_group_is_done(group))
             return;
         gpu_inspect_group_report(gpu, stream, group, group->event_id, failed);
-        inspections->told++;
+        inspections->reported++;
     }
 }
 
@@ -53,10 +53,10 @@ void gpu_inspect_collect(struct gpu_device *gpu)
 
 void gpu_inspect_tell(struct gpu_device *gpu)
 {
-    if (!__atomic_load_n(&gpu->clean_untold, __ATOMIC_RELAXED))
+    if (!__atomic_load_n(&gpu->clean_unreported, __ATOMIC_RELAXED))
         return;
     pthread_mutex_lock(&gpu->inspect_lock);
-    __atomic_store_n(&gpu->clean_untold, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&gpu->clean_unreported, false, __ATOMIC_RELAXED);
     for (struct gpu_graph_inspections *graph = gpu->graph_inspections; graph; graph = graph->next)
         gpu_inspect_graph_tell_clean(gpu, graph);
     pthread_mutex_unlock(&gpu->inspect_lock);
@@ -94,7 +94,7 @@ enum status gpu_inspect_flush(struct gpu_device *gpu, struct gpu_stream *stream,
 static uint64_t count_waiting(struct gpu_device *gpu, const struct gpu_inspections *inspections)
 {
     pthread_mutex_lock(&gpu->inspect_lock);
-    uint64_t waiting = inspections->given - inspections->told;
+    uint64_t waiting = inspections->given - inspections->reported;
     pthread_mutex_unlock(&gpu->inspect_lock);
     return waiting;
 }

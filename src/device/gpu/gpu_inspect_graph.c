@@ -43,7 +43,7 @@ void gpu_inspect_graph_collect(struct gpu_device *gpu, struct gpu_graph_inspecti
         gpu_inspect_graph_tell_clean(gpu, graph); /* of the replay before */
         graph->clean_id = graph->pending_id;
         graph->pending_id = 0;
-        __atomic_store_n(&gpu->clean_untold, true, __ATOMIC_RELAXED);
+        __atomic_store_n(&gpu->clean_unreported, true, __ATOMIC_RELAXED);
         return;
     }
     for (uint32_t i = 0; i < graph->count; i++)

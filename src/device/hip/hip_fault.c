@@ -18,7 +18,7 @@ static struct {
     struct dynlib *library; /* NULL: not listening; never closed, since it has our function */
     uint64_t fault_count;
     struct hsa_memory_fault first;
-} told = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} reported = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* On a thread of the runtime. 0: it was dealt with, and the process goes on. */
 static int on_event(const struct hsa_event *event, void *data)
@@ -26,10 +26,10 @@ static int on_event(const struct hsa_event *event, void *data)
     (void)data;
     if (event->type != 0)
         return 0;
-    pthread_mutex_lock(&told.lock);
-    if (told.fault_count++ == 0)
-        told.first = event->data.fault;
-    pthread_mutex_unlock(&told.lock);
+    pthread_mutex_lock(&reported.lock);
+    if (reported.fault_count++ == 0)
+        reported.first = event->data.fault;
+    pthread_mutex_unlock(&reported.lock);
     return 0;
 }
 
@@ -53,16 +53,16 @@ static void begin(char *words, size_t words_bytes)
         snprintf(words, words_bytes, "its handler of events was refused (status %d)", code);
         return;
     }
-    told.library = library;
+    reported.library = library;
 }
 
 bool hip_fault_listen(char *words, size_t words_bytes)
 {
-    pthread_mutex_lock(&told.lock);
-    if (!told.library)
+    pthread_mutex_lock(&reported.lock);
+    if (!reported.library)
         begin(words, words_bytes);
-    bool listening = told.library != NULL;
-    pthread_mutex_unlock(&told.lock);
+    bool listening = reported.library != NULL;
+    pthread_mutex_unlock(&reported.lock);
     return listening;
 }
 
@@ -72,10 +72,10 @@ bool hip_fault_find(uint64_t *ret_address, char *reason, size_t reason_bytes)
                                            "not to be executed", "memory of the host alone",
                                            "a DRAM error",       "not precise",
                                            "an SRAM error" };
-    pthread_mutex_lock(&told.lock);
-    bool found = told.fault_count > 0;
-    struct hsa_memory_fault first = told.first;
-    pthread_mutex_unlock(&told.lock);
+    pthread_mutex_lock(&reported.lock);
+    bool found = reported.fault_count > 0;
+    struct hsa_memory_fault first = reported.first;
+    pthread_mutex_unlock(&reported.lock);
     if (!found)
         return false;
     *ret_address = first.address;

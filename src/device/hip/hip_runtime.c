@@ -51,7 +51,7 @@ static void get_facts(void *self, struct gpu_facts *ret_facts)
     uint32_t shared = attribute(hip, HIP_BLOCK_SHARED);
     *ret_facts = (struct gpu_facts){
         .memory_bytes = bytes,
-        .chip = { .processor_count = attribute(hip, HIP_PROCESSOR_COUNT),
+        .chip = { .sm_count = attribute(hip, HIP_PROCESSOR_COUNT),
                   .shared_bytes = shared,
                   .processor_shared_bytes = shared,
                   .thread_limit = 256 },

@@ -69,14 +69,14 @@
     }
 
 #define HIP_COPY(name, parameters, arguments, request)                                             \
-    HIP_TOLD(name, parameters, arguments, struct interpose_copy told = request;                    \
-             interpose_copy_begin(trace, &call, #name, &told))
+    HIP_TOLD(name, parameters, arguments, struct interpose_copy reported = request;                \
+             interpose_copy_begin(trace, &call, #name, &reported))
 #define HIP_FILL(name, parameters, arguments, request)                                             \
-    HIP_TOLD(name, parameters, arguments, struct interpose_fill told = request;                    \
-             interpose_fill_begin(trace, &call, #name, &told))
+    HIP_TOLD(name, parameters, arguments, struct interpose_fill reported = request;                \
+             interpose_fill_begin(trace, &call, #name, &reported))
 #define HIP_LAUNCH(name, parameters, arguments, ...)                                               \
-    HIP_TOLD(name, parameters, arguments, struct hip_launch told = __VA_ARGS__;                    \
-             hip_launch_begin(trace, &call, #name, &told))
+    HIP_TOLD(name, parameters, arguments, struct hip_launch reported = __VA_ARGS__;                \
+             hip_launch_begin(trace, &call, #name, &reported))
 #define HIP_SYNC(name, parameters, arguments, on)                                                  \
     HIP_TOLD(name, parameters, arguments, interpose_sync_begin(trace, &call, #name, on))
 #define HIP_RECORD(name, parameters, arguments, mark, on)                                          \

@@ -242,8 +242,8 @@ static hipError_t launch_several(hipError_t (*real)(hipLaunchParams *, int, unsi
     if (!trace)
         return real ? real(launches, count, flags) : HIP_NOT_FOUND;
     struct interpose_call calls[LAUNCH_LIMIT];
-    int told = !launches || count < 0 ? 0 : count < LAUNCH_LIMIT ? count : LAUNCH_LIMIT;
-    for (int i = 0; i < told; i++) {
+    int reported = !launches || count < 0 ? 0 : count < LAUNCH_LIMIT ? count : LAUNCH_LIMIT;
+    for (int i = 0; i < reported; i++) {
         const hipLaunchParams *params = &launches[i];
         struct hip_launch launch = { .function = params->func,
                                      .grid = params->gridDim,
@@ -254,7 +254,7 @@ static hipError_t launch_several(hipError_t (*real)(hipLaunchParams *, int, unsi
         hip_launch_begin(trace, &calls[i], name, &launch);
     }
     hipError_t code = real(launches, count, flags);
-    for (int i = 0; i < told; i++)
+    for (int i = 0; i < reported; i++)
         interpose_end(trace, &calls[i], (int32_t)code);
     hip_leave();
     return code;

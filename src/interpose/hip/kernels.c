@@ -238,7 +238,7 @@ void hip_launch_begin(struct interpose *trace, struct interpose_call *call, cons
     struct hip_kernel kernel;
     struct interpose_parameter parameters[HIP_ARGUMENT_LIMIT];
     hip_kernel_find(launch->function, &kernel);
-    struct interpose_launch told = {
+    struct interpose_launch reported = {
         .kernel = kernel.name,
         .function = hip_number(launch->function),
         .grid = { launch->grid.x, launch->grid.y, launch->grid.z },
@@ -249,13 +249,13 @@ void hip_launch_begin(struct interpose *trace, struct interpose_call *call, cons
         .graph = hip_number(launch->graph),
     };
     if (launch->extra && block_of(launch->extra, &parameters[0]))
-        told.parameter_count = 1;
+        reported.parameter_count = 1;
     else if (kernel.known && (launch->params || kernel.argument_count == 0)) {
-        told.parameter_count = kernel.argument_count;
+        reported.parameter_count = kernel.argument_count;
         for (uint32_t i = 0; i < kernel.argument_count; i++)
             parameters[i] = (struct interpose_parameter){ launch->params[i],
                                                           kernel.arguments[i].bytes };
     } else
-        told.parameters_unknown = true;
-    interpose_launch_begin(trace, call, name, &told);
+        reported.parameters_unknown = true;
+    interpose_launch_begin(trace, call, name, &reported);
 }

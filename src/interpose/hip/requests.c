@@ -81,7 +81,7 @@ struct interpose_copy hip_planes(const struct hipMemcpy3DParms *copy, bool async
     if (!copy)
         return hip_opaque(async, stream);
     const hipExtent *extent = &copy->extent;
-    struct interpose_copy told = {
+    struct interpose_copy reported = {
         .direction = direction_of(copy->kind),
         .source_opaque = copy->srcArray != NULL,
         .target_opaque = copy->dstArray != NULL,
@@ -98,9 +98,9 @@ struct interpose_copy hip_planes(const struct hipMemcpy3DParms *copy, bool async
         .stream = stream,
     };
     /* For arrays the width is in elements, whose size is not known here. */
-    if (told.source_opaque || told.target_opaque)
-        told.source_opaque = told.target_opaque = told.sides_unknown = true;
-    return told;
+    if (reported.source_opaque || reported.target_opaque)
+        reported.source_opaque = reported.target_opaque = reported.sides_unknown = true;
+    return reported;
 }
 
 /* A side is an array, host memory or device memory. A number says which, but its values differ
@@ -117,18 +117,18 @@ struct interpose_copy hip_driver_rows(const hip_Memcpy2D *copy, bool async,
 {
     if (!copy)
         return hip_opaque(async, stream);
-    struct interpose_copy told = { .direction = INTERPOSE_ANY,
-                                   .bytes = copy->Height ? copy->WidthInBytes : 0,
-                                   .rows = copy->Height,
-                                   .source_pitch = copy->srcPitch,
-                                   .target_pitch = copy->dstPitch,
-                                   .async = async,
-                                   .stream = stream };
-    told.source = side_of(copy->srcHost, copy->srcDevice, copy->srcArray, copy->srcXInBytes,
-                          copy->srcY, copy->srcPitch, &told.source_opaque);
-    told.target = side_of(copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes,
-                          copy->dstY, copy->dstPitch, &told.target_opaque);
-    return told;
+    struct interpose_copy reported = { .direction = INTERPOSE_ANY,
+                                       .bytes = copy->Height ? copy->WidthInBytes : 0,
+                                       .rows = copy->Height,
+                                       .source_pitch = copy->srcPitch,
+                                       .target_pitch = copy->dstPitch,
+                                       .async = async,
+                                       .stream = stream };
+    reported.source = side_of(copy->srcHost, copy->srcDevice, copy->srcArray, copy->srcXInBytes,
+                              copy->srcY, copy->srcPitch, &reported.source_opaque);
+    reported.target = side_of(copy->dstHost, copy->dstDevice, copy->dstArray, copy->dstXInBytes,
+                              copy->dstY, copy->dstPitch, &reported.target_opaque);
+    return reported;
 }
 
 /* ---- Fills ---------------------------------------------------------------------------------- */
@@ -164,14 +164,14 @@ struct interpose_fill hip_fill_planes(hipPitchedPtr memory, hipExtent extent,
 
 struct interpose_fill hip_fill_in_graph(hipGraph_t graph, const hipMemsetParams *fill)
 {
-    struct interpose_fill told = { .graph = hip_number(graph) };
+    struct interpose_fill reported = { .graph = hip_number(graph) };
     if (fill) {
-        told.target = hip_number(fill->dst);
-        told.bytes = fill->height ? fill->width * fill->elementSize : 0;
-        told.rows = fill->height;
-        told.pitch = fill->pitch;
+        reported.target = hip_number(fill->dst);
+        reported.bytes = fill->height ? fill->width * fill->elementSize : 0;
+        reported.rows = fill->height;
+        reported.pitch = fill->pitch;
     }
-    return told;
+    return reported;
 }
 
 /* ---- Launches ------------------------------------------------------------------------------- */

@@ -120,7 +120,7 @@ struct matmul_lanes_args {
     uint32_t shares; /* of a split, within a block */
 };
 
-/* Tiles on matrix units (tile_products.h). */
+/* Tiles on matrix units (tile_multiply.h). */
 struct matmul_tiles_args {
     uint32_t splits;  /* of k over blocks */
     uint32_t split_k; /* values of k of a split */

@@ -71,7 +71,7 @@ static uint64_t most_of_block(const struct device_host_operand *weights, uint32_
 static uint64_t one_blocks(const struct device_gpu_chip *chip, uint64_t groups, uint32_t parts,
                            uint64_t members, uint64_t slots)
 {
-    uint64_t all = chip->processor_count;
+    uint64_t all = chip->sm_count;
     if (parts != 1 || groups <= all)
         return groups < all ? groups : all;
     uint64_t blocks = all, half = all / 2, more = all * 2 / 3;

@@ -24,7 +24,7 @@ static bool has_attention_tiles(const struct device_gpu_request *request)
     const struct device_host_operand *q = &request->operands[ATTENTION_Q],
                                      *keys = &request->operands[ATTENTION_KEYS];
     uint64_t group = width_of(q) / width_of(keys);
-    return request->chip->features & DEVICE_GPU_WARP_MATRIX && params->together &&
+    return request->chip->features & DEVICE_GPU_WARP_MATRIX && params->same_sequence &&
            (params->head_dim == 64 || params->head_dim == 128) && group <= 16 &&
            rows_of(q) * group >= ATTENTION_TILES_LEAST * ATTENTION_ROWS && is_aligned_f16(keys) &&
            is_aligned_f16(&request->operands[ATTENTION_VALUES]);
@@ -61,7 +61,7 @@ static bool has_attention_apart(const struct device_gpu_request *request)
            width_of(q) / width_of(keys) <= APART_GROUP_MOST && is_aligned(q) &&
            is_aligned(&request->operands[ATTENTION_OUT]) && is_aligned_f16(keys) &&
            is_aligned_f16(&request->operands[ATTENTION_VALUES]) &&
-           4 * rows_of(q) * kv_heads >= 3 * (uint64_t)chip->processor_count;
+           4 * rows_of(q) * kv_heads >= 3 * (uint64_t)chip->sm_count;
 }
 
 /* packs: the blocks write the packed rows as well. */
@@ -73,7 +73,7 @@ static struct device_gpu_step plan_attention_apart(const struct device_gpu_reque
                                      *keys = &request->operands[ATTENTION_KEYS];
     uint64_t kv_heads = width_of(keys) / params->head_dim, blocks = rows_of(q) * kv_heads;
     /* 16 warps a processor, in blocks of four, or of eight where those are few. */
-    uint32_t warps = blocks > 3 * (uint64_t)request->chip->processor_count ? 4 : 8;
+    uint32_t warps = blocks > 3 * (uint64_t)request->chip->sm_count ? 4 : 8;
     struct device_gpu_step step = step_of(params->head_dim == 128 ? KERNEL_attention_apart_128
                                                                   : KERNEL_attention_apart_64,
                                           kv_heads, rows_of(q), warps * WARP);
@@ -95,7 +95,7 @@ static struct device_gpu_step plan_attention_parts(const struct device_gpu_reque
     enum gpu_kernel kernel = KERNEL_attention_1_large_head;
     /* Heads that share a block share what it reads of the cache; where blocks are few, a head each
      * is faster: the time goes into steps one after the other, not into reading. */
-    uint64_t most_blocks = 8 * (uint64_t)request->chip->processor_count;
+    uint64_t most_blocks = 8 * (uint64_t)request->chip->sm_count;
     bool shared = params->head_dim <= 128 && group > 1 && tokens * kv_heads * group >= most_blocks;
     uint64_t heads = shared ? ATTENTION_HEADS_MOST : 1;
     bool aligned_f16 = is_aligned_f16(keys) && is_aligned_f16(&request->operands[ATTENTION_VALUES]);
@@ -105,7 +105,7 @@ static struct device_gpu_step plan_attention_parts(const struct device_gpu_reque
         kernel = heads == 1 ? KERNEL_attention_1_head : KERNEL_attention_4_heads;
     uint64_t sets = divide_up(group, heads), units = tokens * kv_heads * sets;
     /* Two blocks for each processor, but no part too small to be worth one. */
-    uint64_t parts = divide_up(2 * (uint64_t)request->chip->processor_count, units);
+    uint64_t parts = divide_up(2 * (uint64_t)request->chip->sm_count, units);
     uint64_t most = rows_of(keys) / ATTENTION_SLOTS_LEAST;
     most = most < 1 ? 1 : most > ATTENTION_PARTS_MOST ? ATTENTION_PARTS_MOST : most;
     parts = parts > most ? most : parts;

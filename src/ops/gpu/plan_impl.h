@@ -147,7 +147,8 @@ uint32_t plan_1tok(const struct device_gpu_request *request, const struct group_
 
 /* plan_small_batch.c: matmuls of quants and a small batch on matrix units: whether the chip has
  * them; the steps for the parts of the set, if they can all be done so, else 0. */
-bool plan_wants_few(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens);
+bool plan_wants_small_batch(uint32_t features, enum dtype weight_dtype, uint64_t k,
+                            uint64_t tokens);
 uint32_t plan_small_batch(const struct device_gpu_request *request,
                           const struct group_places *places, uint32_t part_bits,
                           struct device_gpu_step *steps);

@@ -43,7 +43,7 @@ static uint32_t join_attention(const struct device_gpu_request *requests,
     /* All blocks at once, one for each processor: those of a second round would begin when the
      * first ones have ended, with nothing read early. */
     args.heads = (uint32_t)(width_of(&requests[2].operands[ATTENTION_Q]) / params->head_dim);
-    uint32_t most = requests[2].chip->processor_count / args.heads;
+    uint32_t most = requests[2].chip->sm_count / args.heads;
     if (args.share.parts >= most)
         args.share.parts = most > 1 ? most : 1;
     steps[0] = step_of(KERNEL_attention_step, args.share.parts * args.heads, 1, ATTENTION_THREADS);

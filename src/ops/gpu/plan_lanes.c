@@ -20,7 +20,7 @@ struct lanes_cut {
 
 /* Kernels for 32 tokens stand in kernels.def as those for 64 do. */
 #define IS_LIKE_LANES(type)                                                                        \
-    (KERNEL_matmul_lanes_few_##type - KERNEL_matmul_lanes_few ==                                   \
+    (KERNEL_matmul_lanes_32_##type - KERNEL_matmul_lanes_32 ==                                     \
      KERNEL_matmul_lanes_##type - KERNEL_matmul_lanes)
 _Static_assert(IS_LIKE_LANES(q4_k) && IS_LIKE_LANES(q6_k) && IS_LIKE_LANES(q8_0),
                "plan_lanes counts from the first");
@@ -62,7 +62,7 @@ static bool weigh_cut(const struct device_gpu_chip *chip, uint64_t blocks, uint6
                             groups * cut->splits * sums > GPU_WORKSPACE_BYTES - GPU_COUNTER_BYTES ||
                             groups * sizeof(uint32_t) > GPU_COUNTER_BYTES))
         return false;
-    uint64_t waves = divide_up(groups * cut->splits, chip->processor_count);
+    uint64_t waves = divide_up(groups * cut->splits, chip->sm_count);
     uint64_t activations = (uint64_t)cut->shares * 4 * lanes_panel_bytes(cut->columns);
     cut->cost = waves *
                 (cut->each * (activations + (uint64_t)LANES_GROUPS * LANES_ROWS * raw_bytes) +
@@ -77,9 +77,9 @@ struct device_gpu_step plan_lanes(const struct device_gpu_request *request,
                                   uint64_t tokens)
 {
     const struct device_host_operand *weights = &request->operands[places->weights];
-    bool few = tokens <= LANES_TOKENS_FEW;
-    uint32_t columns = few ? LANES_TOKENS_FEW : LANES_TOKENS;
-    enum gpu_kernel kernel = few ? KERNEL_matmul_lanes_few : KERNEL_matmul_lanes;
+    bool few = tokens <= LANES_TOKENS_32;
+    uint32_t columns = few ? LANES_TOKENS_32 : LANES_TOKENS;
+    enum gpu_kernel kernel = few ? KERNEL_matmul_lanes_32 : KERNEL_matmul_lanes;
     uint64_t token_tiles = divide_up(tokens, columns), blocks = 0;
     uint32_t shared_bytes = 0, raw_bytes = 0, first = 0;
     bool same = true;

@@ -68,7 +68,7 @@ static uint32_t half_tile_rows(const struct device_gpu_chip *chip)
 static struct matmul_tiles_args split(const struct device_gpu_chip *chip, uint64_t k,
                                       uint64_t blocks, uint32_t tile_rows)
 {
-    uint64_t splits = 2 * (uint64_t)chip->processor_count / blocks;
+    uint64_t splits = 2 * (uint64_t)chip->sm_count / blocks;
     uint64_t most = k / SPLIT_K_LEAST < SPLITS_MOST ? k / SPLIT_K_LEAST : SPLITS_MOST;
     splits = splits > most ? most : splits;
     uint64_t bytes = blocks * splits * tile_rows * TILE_TOKENS_WIDE * sizeof(float);

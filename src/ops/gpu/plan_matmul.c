@@ -24,7 +24,7 @@ bool gpu_can_multiply(enum dtype weight_dtype)
 
 uint32_t gpu_pack_format(uint32_t features, enum dtype weight_dtype, uint64_t k, uint64_t tokens)
 {
-    if (plan_wants_few(features, weight_dtype, k, tokens))
+    if (plan_wants_small_batch(features, weight_dtype, k, tokens))
         return PACK_QUANTS;
     if (plan_wants_lanes(features, weight_dtype, k, tokens))
         return PACK_LANES;
@@ -112,7 +112,7 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
     }
     uint64_t fitting = chip->processor_shared_bytes / (warps * ring_bytes + 1024);
     fitting = fitting > BLOCKS_MOST ? BLOCKS_MOST : fitting < 1 ? 1 : fitting;
-    uint64_t most = fitting * chip->processor_count;
+    uint64_t most = fitting * chip->sm_count;
     uint64_t blocks = divide_up(groups, warps);
     struct device_gpu_step step = step_of(kernel, blocks < most ? blocks : most,
                                           divide_up(tokens, UINT64_C(1) << wide), warps * WARP);

@@ -64,7 +64,7 @@ static inline uint32_t tile_raw_bytes(uint32_t dtype)
 #define LANES_GROUPS 4u
 #define LANES_ROWS 64u
 #define LANES_TOKENS 64u
-#define LANES_TOKENS_FEW 32u
+#define LANES_TOKENS_32 32u
 #define LANES_EXTRA_BYTES (LANES_TOKENS * 4u + 16u)
 
 /* A panel is 64 values of k of all tokens of a tile, a stage two of them. */
@@ -232,56 +232,57 @@ static inline uint32_t one_rows(uint32_t dtype)
 /* ---- A few tokens --------------------------------------------------------------------------- */
 
 /* Rows and tokens of what a warp multiplies at once, and blocks of 256 columns that are its own. */
-#define FEW_ROWS 16u
-#define FEW_TOKENS 8u
-#define FEW_BLOCKS 2u
+#define SMALL_BATCH_ROWS 16u
+#define SMALL_BATCH_TOKENS 8u
+#define SMALL_BATCH_BLOCKS 2u
 /* Sums of a warp; tokens lie one float more than the rows apart, so that no two share a bank. */
-#define FEW_SUMS_APART (FEW_ROWS + 1)
-#define FEW_SUMS_BYTES (FEW_TOKENS * FEW_SUMS_APART * 4)
+#define SMALL_BATCH_SUMS_APART (SMALL_BATCH_ROWS + 1)
+#define SMALL_BATCH_SUMS_BYTES (SMALL_BATCH_TOKENS * SMALL_BATCH_SUMS_APART * 4)
 /* Segments of 16 bytes of a row's block of 256 columns; 0 for types that are done otherwise. */
-static inline uint32_t few_segments(uint32_t dtype)
+static inline uint32_t small_batch_segments(uint32_t dtype)
 {
     return dtype == DTYPE_Q5_K ? 0 : tile_raw_bytes(dtype) / 16;
 }
 
 /* Bytes between rows in a stage: eight rows meet different banks. */
-static inline uint32_t few_row_bytes(uint32_t dtype)
+static inline uint32_t small_batch_row_bytes(uint32_t dtype)
 {
-    return dtype == DTYPE_Q6_K_X8 ? 240 : 16 * few_segments(dtype);
+    return dtype == DTYPE_Q6_K_X8 ? 240 : 16 * small_batch_segments(dtype);
 }
 
 /* Blocks of 16 rows in a warp's ring, all but one on their way. */
-static inline uint32_t few_stages(uint32_t dtype)
+static inline uint32_t small_batch_stages(uint32_t dtype)
 {
     return dtype == DTYPE_Q4_K ? 5 : 3;
 }
 
-static inline uint32_t few_ring_bytes(uint32_t dtype)
+static inline uint32_t small_batch_ring_bytes(uint32_t dtype)
 {
-    return few_stages(dtype) * FEW_ROWS * few_row_bytes(dtype);
+    return small_batch_stages(dtype) * SMALL_BATCH_ROWS * small_batch_row_bytes(dtype);
 }
 
 /* Floats for each 32 columns of a token: its scale, and of Q4_K what 2^23 too much amounts to. */
-static inline uint32_t few_scale_floats(uint32_t dtype)
+static inline uint32_t small_batch_scale_floats(uint32_t dtype)
 {
     return dtype == DTYPE_Q4_K ? 2 : 1;
 }
 
-static inline uint32_t few_scales_bytes(uint32_t dtype)
+static inline uint32_t small_batch_scales_bytes(uint32_t dtype)
 {
-    return FEW_BLOCKS * 8 * FEW_TOKENS * few_scale_floats(dtype) * 4;
+    return SMALL_BATCH_BLOCKS * 8 * SMALL_BATCH_TOKENS * small_batch_scale_floats(dtype) * 4;
 }
 
 /* Sets of a warp's sums: with two, no warp waits until the sums before are added up. */
-static inline uint32_t few_sum_sets(uint32_t dtype)
+static inline uint32_t small_batch_sum_sets(uint32_t dtype)
 {
     return dtype == DTYPE_Q8_0_X8 ? 1 : 2;
 }
 
 /* Shared memory of a warp: its ring, its scales, its sums. */
-static inline uint32_t few_warp_bytes(uint32_t dtype)
+static inline uint32_t small_batch_warp_bytes(uint32_t dtype)
 {
-    return few_ring_bytes(dtype) + few_scales_bytes(dtype) + few_sum_sets(dtype) * FEW_SUMS_BYTES;
+    return small_batch_ring_bytes(dtype) + small_batch_scales_bytes(dtype) +
+           small_batch_sum_sets(dtype) * SMALL_BATCH_SUMS_BYTES;
 }
 
 #endif

@@ -58,7 +58,7 @@ AVX2_INLINE void accumulate_32(__m256i *sum, __m256i term)
 
 /* Adds the products of quants [begin, end), in fours, to 16-bit sums of two neighbours. fresh: the
  * sums begin here. */
-AVX2_INLINE void add_products(const struct panel_block *block, const struct act_cursor *act,
+AVX2_INLINE void multiply_add(const struct panel_block *block, const struct act_cursor *act,
                               size_t row_count, size_t begin, size_t end, bool fresh,
                               __m256i pairs[][2])
 {
@@ -106,12 +106,12 @@ AVX2_INLINE void dot_block(enum avx2_panel_kind kind, const struct panel_block *
         return;
     }
     __m256i pairs[TILE_ACTS][2];
-    add_products(block, act, row_count, 0, kind == AVX2_PANEL_MINS_31 ? 4 : 8, true, pairs);
+    multiply_add(block, act, row_count, 0, kind == AVX2_PANEL_MINS_31 ? 4 : 8, true, pairs);
     for (size_t r = 0; r < row_count; r++)
         for (size_t h = 0; h < 2; h++)
             dots[r][h] = add_neighbours(pairs[r][h]);
     if (kind == AVX2_PANEL_MINS_31) {
-        add_products(block, act, row_count, 4, 8, true, pairs);
+        multiply_add(block, act, row_count, 4, 8, true, pairs);
         for (size_t r = 0; r < row_count; r++)
             for (size_t h = 0; h < 2; h++)
                 dots[r][h] = _mm256_add_epi32(dots[r][h], add_neighbours(pairs[r][h]));
@@ -133,7 +133,7 @@ AVX2_INLINE void dot_half(const struct panel_block *block, const struct act_curs
         for (size_t h = 0; h < 2; h++)
             dots[r][h] = broadcast_i32(act->block + r * act->row_bytes + ACT_AT(pair_offsets_32) +
                                        4 * half);
-    add_products(block, act, row_count, 4 * half, 4 * half + 4, false, dots);
+    multiply_add(block, act, row_count, 4 * half, 4 * half + 4, false, dots);
     for (size_t r = 0; r < row_count; r++)
         for (size_t h = 0; h < 2; h++)
             dots[r][h] = add_neighbours(dots[r][h]);

@@ -86,7 +86,7 @@ INLINE void join_lanes(const struct gpu_call *call, const struct lanes_share *sh
 /* Through shared memory, where the shares of k meet, and which can be counted through: registers
  * cannot, and long code takes long to fetch. */
 INLINE void store_lanes(const struct gpu_call *call, const struct lanes_share *share,
-                        uint32_t rounds, const float sums[WARPGROUP_FEW_SUMS])
+                        uint32_t rounds, const float sums[WARPGROUP_SUMS_32])
 {
     SHARED floats4 *all = (SHARED floats4 *)shared_memory() + thread_index() % WARPGROUP;
     const SHARED float *factors =

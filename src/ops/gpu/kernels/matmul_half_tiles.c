@@ -1,7 +1,7 @@
 /* matmul_half_tiles.c - tiles of halves (F16 and BF16, or what unpack.c made): rows of weights go
- * straight to panels, as activations do. Operands and order of a sum: tile_products.h. */
+ * straight to panels, as activations do. Operands and order of a sum: tile_multiply.h. */
 #include "ops/gpu/kernels/kernel_call.h"
-#include "ops/gpu/kernels/tile_products.h"
+#include "ops/gpu/kernels/tile_multiply.h"
 #include "ops/gpu/tiling.h"
 
 INLINE void walk_halves(const struct gpu_call *call, const struct tile_share *share,

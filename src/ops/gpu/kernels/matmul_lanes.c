@@ -28,7 +28,7 @@
 
 /* A thread copies 16 bytes of a token's row, of both panels, or of one where half the threads fill
  * it. */
-_Static_assert(LANES_THREADS == LANES_TOKENS * 8 && LANES_THREADS == 2 * LANES_TOKENS_FEW * 8,
+_Static_assert(LANES_THREADS == LANES_TOKENS * 8 && LANES_THREADS == 2 * LANES_TOKENS_32 * 8,
                "segments of a panel for all threads, or for half of them");
 
 struct lanes_tokens {
@@ -199,7 +199,7 @@ INLINE void load_lanes_first(uint32_t dtype, const struct lanes_walk *walk,
 INLINE void multiply_lanes_block(uint32_t dtype, const struct lanes_share *share,
                                  struct lanes_walk *walk, bool more,
                                  struct lanes_unpacking *unpacking, uint32_t words[2][8],
-                                 float sums[WARPGROUP_FEW_SUMS])
+                                 float sums[WARPGROUP_SUMS_32])
 {
     const SHARED uint8_t *raw = walk->ring + unpacking->raw.at;
     const uint32_t rounds = lanes_rounds(dtype);
@@ -239,7 +239,7 @@ INLINE void multiply_lanes_block(uint32_t dtype, const struct lanes_share *share
 }
 
 INLINE void walk_lanes(const struct gpu_call *call, uint32_t dtype, struct lanes_share *share,
-                       float sums[WARPGROUP_FEW_SUMS])
+                       float sums[WARPGROUP_SUMS_32])
 {
     /* Bytes of a block come with the activations of the stage before it, or with those of its own.
      */
@@ -271,9 +271,9 @@ INLINE void walk_lanes(const struct gpu_call *call, uint32_t dtype, struct lanes
 
 INLINE void multiply_lanes(const struct gpu_call *call, struct lanes_share *share, uint32_t dtype)
 {
-    float sums[WARPGROUP_FEW_SUMS];
+    float sums[WARPGROUP_SUMS_32];
     UNROLL
-    for (uint32_t i = 0; i < WARPGROUP_FEW_SUMS; i++)
+    for (uint32_t i = 0; i < WARPGROUP_SUMS_32; i++)
         sums[i] = 0;
     walk_lanes(call, dtype, share, sums);
     store_lanes(call, share, lanes_rounds(dtype), sums);
@@ -319,7 +319,7 @@ LANES_KERNEL(matmul_lanes_q4_k, LANES_TOKENS, multiply_lanes, DTYPE_Q4_K)
 LANES_KERNEL(matmul_lanes_q6_k, LANES_TOKENS, multiply_lanes, DTYPE_Q6_K_X8)
 LANES_KERNEL(matmul_lanes_q8_0, LANES_TOKENS, multiply_lanes, DTYPE_Q8_0_X8)
 LANES_KERNEL(matmul_lanes, LANES_TOKENS, multiply_any_lanes, 0)
-LANES_KERNEL(matmul_lanes_few_q4_k, LANES_TOKENS_FEW, multiply_lanes, DTYPE_Q4_K)
-LANES_KERNEL(matmul_lanes_few_q6_k, LANES_TOKENS_FEW, multiply_lanes, DTYPE_Q6_K_X8)
-LANES_KERNEL(matmul_lanes_few_q8_0, LANES_TOKENS_FEW, multiply_lanes, DTYPE_Q8_0_X8)
-LANES_KERNEL(matmul_lanes_few, LANES_TOKENS_FEW, multiply_any_lanes, 0)
+LANES_KERNEL(matmul_lanes_32_q4_k, LANES_TOKENS_32, multiply_lanes, DTYPE_Q4_K)
+LANES_KERNEL(matmul_lanes_32_q6_k, LANES_TOKENS_32, multiply_lanes, DTYPE_Q6_K_X8)
+LANES_KERNEL(matmul_lanes_32_q8_0, LANES_TOKENS_32, multiply_lanes, DTYPE_Q8_0_X8)
+LANES_KERNEL(matmul_lanes_32, LANES_TOKENS_32, multiply_any_lanes, 0)

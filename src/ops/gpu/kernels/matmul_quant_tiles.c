@@ -1,8 +1,8 @@
 /* matmul_quant_tiles.c - tiles of quants (Q4_K, Q5_K, Q6_K_X8, Q8_0_X8): bytes of 256 values of k
  * of each row pass through a ring in shared memory; while the matrix units work on 64 values of k,
- * the next 64 become halves in a second panel. Operands and order of a sum: tile_products.h. */
+ * the next 64 become halves in a second panel. Operands and order of a sum: tile_multiply.h. */
 #include "ops/gpu/kernels/kernel_call.h"
-#include "ops/gpu/kernels/tile_products.h"
+#include "ops/gpu/kernels/tile_multiply.h"
 #include "ops/gpu/kernels/tile_quants.h"
 #include "ops/gpu/kernels/warpgroup.h"
 #include "ops/gpu/tiling.h"
@@ -34,7 +34,7 @@ INLINE void copy_raw(const struct tile_share *share, uint32_t dtype, uint32_t ti
 struct quant_sums {
     struct tile_sums tile;
 #if HAS_WARPGROUPS
-    float wide[WARPGROUP_FEW_SUMS];
+    float wide[WARPGROUP_SUMS_32];
 #endif
 };
 
@@ -43,7 +43,7 @@ INLINE void clear_quant_sums(struct quant_sums *sums)
     clear_sums(&sums->tile);
 #if HAS_WARPGROUPS
     UNROLL
-    for (uint32_t i = 0; i < WARPGROUP_FEW_SUMS; i++)
+    for (uint32_t i = 0; i < WARPGROUP_SUMS_32; i++)
         sums->wide[i] = 0;
 #endif
 }
@@ -65,9 +65,8 @@ INLINE void begin_product(uint32_t tile_rows, const SHARED uint8_t *tokens,
 {
 #if HAS_WARPGROUPS
     if (BY_WARPGROUPS(tile_rows))
-        warpgroup_multiply_few(sums->wide, tokens,
-                               rows +
-                                   thread_index() / WARPGROUP * WARPGROUP_ROWS * PANEL_ROW_BYTES);
+        warpgroup_multiply_32(sums->wide, tokens,
+                              rows + thread_index() / WARPGROUP * WARPGROUP_ROWS * PANEL_ROW_BYTES);
 #else
     (void)tile_rows, (void)tokens, (void)rows, (void)sums;
 #endif
@@ -94,7 +93,7 @@ INLINE void store_quant_sums(const struct gpu_call *call, const struct tile_shar
 #if HAS_WARPGROUPS
     GLOBAL float *split = split_at(call, share, tile_rows, share->split);
     UNROLL
-    for (uint32_t i = 0; i < WARPGROUP_FEW_SUMS; i++)
+    for (uint32_t i = 0; i < WARPGROUP_SUMS_32; i++)
         store_sum(call, share, tile_rows, split,
                   thread_index() / WARPGROUP * WARPGROUP_ROWS + i / 4 * 8 + 2 * (lane_index() % 4) +
                       i % 2,

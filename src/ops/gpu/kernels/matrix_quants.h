@@ -65,7 +65,7 @@ INLINE words4 quants_multiply_half(words2 a, uint32_t b)
 /* Sums += 16 rows times 8 rows of 8 floats, of which the unit reads the first 11 bits. A lane has
  * of rows lane / 4 and lane / 4 + 8 value lane % 4 (words 0 and 1) and value lane % 4 + 4 (words 2
  * and 3); of the other rows, row lane / 4, the same two. */
-INLINE void quants_add_products(float sums[4], words4 a, words2 b)
+INLINE void quants_multiply_add(float sums[4], words4 a, words2 b)
 {
     __asm__("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, "
             "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
@@ -114,7 +114,7 @@ INLINE words4 quants_multiply_half(words2 a, uint32_t b)
     const uint32_t mine[8] = { a[0], a[1], 0, 0, b };
     return emulated_quants(mine, 1, false);
 }
-INLINE void quants_add_products(float sums[4], words4 a, words2 b)
+INLINE void quants_multiply_add(float sums[4], words4 a, words2 b)
 {
     const uint32_t kept = 0xFFFFE000u;
     uint32_t mine[8] = { a[0], a[1], a[2], a[3], b[0], b[1] }, all[WARP][8];

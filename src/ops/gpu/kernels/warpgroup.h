@@ -61,22 +61,22 @@ INLINE void warpgroup_multiply(bool is_bf16, float sums[WARPGROUP_SUMS], const S
         MULTIPLY_64("f16");
 }
 /* The same of 64 rows of b, f16. */
-#define WARPGROUP_FEW_SUMS 32
+#define WARPGROUP_SUMS_32 32
 #define NAMES_32                                                                                   \
     "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,"  \
     "%25,%26,%27,%28,%29,%30,%31}"
-#define FEW_STEP_16(at)                                                                            \
+#define SMALL_BATCH_STEP_16(at)                                                                    \
     "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 " NAMES_32 ", a" at ", b" at               \
     ", p, 1, 1, 0, 0;\n"
-INLINE void warpgroup_multiply_few(float sums[WARPGROUP_FEW_SUMS], const SHARED uint8_t *a,
-                                   const SHARED uint8_t *b)
+INLINE void warpgroup_multiply_32(float sums[WARPGROUP_SUMS_32], const SHARED uint8_t *a,
+                                  const SHARED uint8_t *b)
 {
     __asm__ volatile(
         "{\n.reg .pred p;\n.reg .b64 a0, a1, a2, a3, b0, b1, b2, b3;\nsetp.ne.b32 p, 1, 0;\n"
         "mov.b64 a0, %32;\nadd.s64 a1, %32, 2;\nadd.s64 a2, %32, 4;\nadd.s64 a3, %32, 6;\n"
         "mov.b64 b0, %33;\nadd.s64 b1, %33, 2;\nadd.s64 b2, %33, 4;\nadd.s64 b3, %33, 6;\n"
-        "wgmma.fence.sync.aligned;\n" FEW_STEP_16("0") FEW_STEP_16("1") FEW_STEP_16("2")
-            FEW_STEP_16("3") "wgmma.commit_group.sync.aligned;\n}"
+        "wgmma.fence.sync.aligned;\n" SMALL_BATCH_STEP_16("0") SMALL_BATCH_STEP_16("1")
+            SMALL_BATCH_STEP_16("2") SMALL_BATCH_STEP_16("3") "wgmma.commit_group.sync.aligned;\n}"
         : SUMS_32(0)
         : "l"(panel_place(a)), "l"(panel_place(b))
         : "memory");
@@ -93,7 +93,7 @@ INLINE uint64_t warpgroup_place(const SHARED uint8_t *panel)
 #define HELD_STEP_16(a, at)                                                                        \
     "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 " NAMES_32 ", {" a "}, b" at               \
     ", p, 1, 1, 0;\n"
-INLINE void warpgroup_multiply_held(float sums[WARPGROUP_FEW_SUMS], const uint32_t a[8], uint64_t b)
+INLINE void warpgroup_multiply_held(float sums[WARPGROUP_SUMS_32], const uint32_t a[8], uint64_t b)
 {
     __asm__ volatile("{\n.reg .pred p;\n.reg .b64 b0, b1;\nsetp.ne.b32 p, 1, 0;\n"
                      "mov.b64 b0, %40;\nadd.s64 b1, %40, 2;\n"
@@ -109,7 +109,7 @@ INLINE void warpgroup_multiply_held(float sums[WARPGROUP_FEW_SUMS], const uint32
 #define HELD_32_STEP_16(a, at)                                                                     \
     "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 " NAMES_16 ", {" a "}, b" at               \
     ", p, 1, 1, 0;\n"
-INLINE void warpgroup_multiply_held_32(float sums[WARPGROUP_FEW_SUMS], const uint32_t a[8],
+INLINE void warpgroup_multiply_held_32(float sums[WARPGROUP_SUMS_32], const uint32_t a[8],
                                        uint64_t b)
 {
     __asm__ volatile(
@@ -142,8 +142,8 @@ INLINE float half_at(bool is_bf16, const uint8_t *panel, uint32_t row, uint32_t 
 
 /* The emulator multiplies when the result is waited for, from the operands as they are then; if
  * they differ from those at the start, they were changed too early. */
-struct emulated_product {
-    struct emulator_product base;
+struct emulated_mma {
+    struct emulator_mma base;
     float *sums;
     const uint8_t *a, *b;  /* panels */
     const uint32_t *words; /* or a in registers; b then from value `from` on */
@@ -161,9 +161,9 @@ INLINE uint64_t digest_bytes(uint64_t digest, const void *bytes, uint32_t count)
     return digest;
 }
 /* Panels are the same for all threads: the first of a warpgroup looks at them. */
-INLINE uint64_t digest_product(const struct emulator_product *base)
+INLINE uint64_t digest_product(const struct emulator_mma *base)
 {
-    const struct emulated_product *product = (const void *)base;
+    const struct emulated_mma *product = (const void *)base;
     uint64_t digest = product->words ? digest_bytes(0, product->words, 8 * sizeof(uint32_t)) : 0;
     if (thread_index() % WARPGROUP)
         return digest;
@@ -172,9 +172,9 @@ INLINE uint64_t digest_product(const struct emulator_product *base)
     return digest_bytes(digest, product->b, product->count / 4 * 8 * 128);
 }
 
-INLINE void multiply_panels_now(const struct emulator_product *base)
+INLINE void multiply_panels_now(const struct emulator_mma *base)
 {
-    const struct emulated_product *product = (const void *)base;
+    const struct emulated_mma *product = (const void *)base;
     float rows[2][64], *sums = product->sums;
     for (uint32_t r = 0; r < 2; r++)
         for (uint32_t k = 0; k < 64; k++)
@@ -189,9 +189,9 @@ INLINE void multiply_panels_now(const struct emulator_product *base)
                 sums[4 * j + 2 + c] += rows[1][k] * value;
             }
 }
-INLINE void multiply_held_now(const struct emulator_product *base)
+INLINE void multiply_held_now(const struct emulator_mma *base)
 {
-    const struct emulated_product *product = (const void *)base;
+    const struct emulated_mma *product = (const void *)base;
     uint32_t all[WARP][8];
     emulator_warp_gather(product->words, all);
     for (uint32_t i = 0; i < product->count; i++)
@@ -207,7 +207,7 @@ INLINE void multiply_held_now(const struct emulator_product *base)
 INLINE void begin_panels(bool is_bf16, float *sums, uint32_t count, const uint8_t *a,
                          const uint8_t *b)
 {
-    struct emulated_product product = {
+    struct emulated_mma product = {
         .base = { digest_product, multiply_panels_now, 0 },
         .sums = sums,
         .a = a,
@@ -215,18 +215,18 @@ INLINE void begin_panels(bool is_bf16, float *sums, uint32_t count, const uint8_
         .count = count,
         .is_bf16 = is_bf16,
     };
-    emulator_product_begin(&product.base, sizeof(product));
+    emulator_mma_begin(&product.base, sizeof(product));
 }
 INLINE void warpgroup_multiply(bool is_bf16, float sums[WARPGROUP_SUMS], const SHARED uint8_t *a,
                                const SHARED uint8_t *b)
 {
     begin_panels(is_bf16, sums, WARPGROUP_SUMS, a, b);
 }
-#define WARPGROUP_FEW_SUMS 32
-INLINE void warpgroup_multiply_few(float sums[WARPGROUP_FEW_SUMS], const SHARED uint8_t *a,
-                                   const SHARED uint8_t *b)
+#define WARPGROUP_SUMS_32 32
+INLINE void warpgroup_multiply_32(float sums[WARPGROUP_SUMS_32], const SHARED uint8_t *a,
+                                  const SHARED uint8_t *b)
 {
-    begin_panels(false, sums, WARPGROUP_FEW_SUMS, a, b);
+    begin_panels(false, sums, WARPGROUP_SUMS_32, a, b);
 }
 #define WARPGROUP_PLACE_BYTES 16u
 INLINE uint64_t warpgroup_place(const SHARED uint8_t *panel)
@@ -236,7 +236,7 @@ INLINE uint64_t warpgroup_place(const SHARED uint8_t *panel)
 INLINE void begin_held(float *sums, uint32_t count, const uint32_t a[8], uint64_t place)
 {
     uint32_t from = place * WARPGROUP_PLACE_BYTES % 128 ? 32 : 0;
-    struct emulated_product product = {
+    struct emulated_mma product = {
         .base = { digest_product, multiply_held_now, 0 },
         .sums = sums,
         .b = (const uint8_t *)(uintptr_t)(place * WARPGROUP_PLACE_BYTES) - 2 * from,
@@ -244,19 +244,19 @@ INLINE void begin_held(float *sums, uint32_t count, const uint32_t a[8], uint64_
         .count = count,
         .from = from,
     };
-    emulator_product_begin(&product.base, sizeof(product));
+    emulator_mma_begin(&product.base, sizeof(product));
 }
-INLINE void warpgroup_multiply_held(float sums[WARPGROUP_FEW_SUMS], const uint32_t a[8],
+INLINE void warpgroup_multiply_held(float sums[WARPGROUP_SUMS_32], const uint32_t a[8],
                                     uint64_t place)
 {
-    begin_held(sums, WARPGROUP_FEW_SUMS, a, place);
+    begin_held(sums, WARPGROUP_SUMS_32, a, place);
 }
-INLINE void warpgroup_multiply_held_32(float sums[WARPGROUP_FEW_SUMS], const uint32_t a[8],
+INLINE void warpgroup_multiply_held_32(float sums[WARPGROUP_SUMS_32], const uint32_t a[8],
                                        uint64_t place)
 {
-    begin_held(sums, WARPGROUP_FEW_SUMS / 2, a, place);
+    begin_held(sums, WARPGROUP_SUMS_32 / 2, a, place);
 }
-#define warpgroup_wait(pending) emulator_product_wait(pending)
+#define warpgroup_wait(pending) emulator_mma_wait(pending)
 INLINE void warpgroup_publish(void)
 {
 }

@@ -1,4 +1,4 @@
-/* tile_products.h - matmuls of large batches on the matrix units every chip has, as
+/* tile_multiply.h - matmuls of large batches on the matrix units every chip has, as
  * matmul_quant_tiles.c and matmul_half_tiles.c do them: a block's tile, the multiplication of
  * panels, and what is done with the sums.
  *

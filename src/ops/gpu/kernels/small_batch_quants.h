@@ -1,6 +1,6 @@
-/* few_quants.h - what a warp of matmul_small_batch.c multiplies at a time: 256 columns of 16 rows,
- * which are in a stage of its ring, with those of 8 tokens, whose quants it has in registers and
- * whose scales in shared memory. */
+/* small_batch_quants.h - what a warp of matmul_small_batch.c multiplies at a time: 256 columns of
+ * 16 rows, which are in a stage of its ring, with those of 8 tokens, whose quants it has in
+ * registers and whose scales in shared memory. */
 #ifndef GRETA_OPS_GPU_KERNELS_FEW_QUANTS_H
 #define GRETA_OPS_GPU_KERNELS_FEW_QUANTS_H
 
@@ -11,28 +11,30 @@
 #if HAS_WARP_MATRIX
 
 /* Activations of 256 columns, as matrix_quants.h wants them. */
-struct few_acts {
+struct small_batch_acts {
     words2 quants[8]; /* of each 32 columns */
     words2 high, low; /* Q4_K: sums of quants, scaled, as two floats of 11 bits that make them */
 };
 
 /* A lane's sums: rows lane / 4 and lane / 4 + 8, of each tokens 2 (lane % 4) and the next. */
-struct few_sums {
+struct small_batch_sums {
     float values[4];
 };
 
 /* The scales of 32 columns, of the lane's two tokens. */
-INLINE const SHARED float *few_scales(uint32_t dtype, const SHARED float *scales, uint32_t j)
+INLINE const SHARED float *small_batch_scales(uint32_t dtype, const SHARED float *scales,
+                                              uint32_t j)
 {
-    return scales + (j * FEW_TOKENS + 2 * (lane_index() % 4)) * few_scale_floats(dtype);
+    return scales +
+           (j * SMALL_BATCH_TOKENS + 2 * (lane_index() % 4)) * small_batch_scale_floats(dtype);
 }
 
 /* 144 bytes a row: d and dmin, scales and mins, 128 bytes of nibbles. Scales become floats in the
  * low bits of 2^23 as in matmul_1tok_dot.h, for activations as large as there. */
-INLINE void few_add_q4_k(const SHARED uint8_t *stage, const struct few_acts *acts,
-                         const SHARED float *scales, struct few_sums *sums)
+INLINE void small_batch_add_q4_k(const SHARED uint8_t *stage, const struct small_batch_acts *acts,
+                                 const SHARED float *scales, struct small_batch_sums *sums)
 {
-    const uint32_t row_bytes = few_row_bytes(DTYPE_Q4_K);
+    const uint32_t row_bytes = small_batch_row_bytes(DTYPE_Q4_K);
     const SHARED uint8_t *mine = stage + lane_index() / 4 * row_bytes;
     words4 heads[2] = { load_shared(mine), load_shared(mine + 8 * row_bytes) };
     float quants[4] = { 0, 0, 0, 0 }, mins[4] = { 0, 0, 0, 0 };
@@ -47,8 +49,8 @@ INLINE void few_add_q4_k(const SHARED uint8_t *stage, const struct few_acts *act
         min_floats[r] = bits_of(byte_float(front, place) - 0x1p23f);
         min_floats[2 + r] = bits_of(byte_float(back, place) - 0x1p23f);
     }
-    quants_add_products(mins, min_floats, acts->high);
-    quants_add_products(mins, min_floats, acts->low);
+    quants_multiply_add(mins, min_floats, acts->high);
+    quants_multiply_add(mins, min_floats, acts->low);
     UNROLL
     for (uint32_t j = 0; j < 8; j += 2) {
         words4 nibbles = quants_load(stage + 16 + 16 * j, row_bytes);
@@ -57,7 +59,7 @@ INLINE void few_add_q4_k(const SHARED uint8_t *stage, const struct few_acts *act
             /* Upper nibbles are taken sixteenfold, as their scales are a sixteenth. */
             words4 weights = nibbles & (n ? 0xF0F0F0F0u : 0x0F0F0F0Fu);
             words4 dots = quants_multiply(true, weights, acts->quants[j + n]);
-            floats4 by = *(const SHARED floats4 *)few_scales(DTYPE_Q4_K, scales, j + n);
+            floats4 by = *(const SHARED floats4 *)small_batch_scales(DTYPE_Q4_K, scales, j + n);
             UNROLL
             for (uint32_t i = 0; i < 4; i++) {
                 float scale = byte_float(scale_bytes[i / 2][j / 4], (j + n) % 4);
@@ -77,10 +79,11 @@ INLINE void few_add_q4_k(const SHARED uint8_t *stage, const struct few_acts *act
 
 /* 128 bytes of nibbles, 64 of upper bits, 16 scales of 16 columns each, d of eight blocks. Sums are
  * of four times the quant times both scales before d is taken: for activations below 2^106. */
-INLINE void few_add_q6_k(const SHARED uint8_t *stage, uint32_t block, const struct few_acts *acts,
-                         const SHARED float *scales, struct few_sums *sums)
+INLINE void small_batch_add_q6_k(const SHARED uint8_t *stage, uint32_t block,
+                                 const struct small_batch_acts *acts, const SHARED float *scales,
+                                 struct small_batch_sums *sums)
 {
-    const uint32_t row_bytes = few_row_bytes(DTYPE_Q6_K_X8);
+    const uint32_t row_bytes = small_batch_row_bytes(DTYPE_Q6_K_X8);
     const SHARED uint8_t *mine = stage + lane_index() / 4 * row_bytes;
     /* 128 more: without sign. */
     words4 more[2] = { load_shared(mine + 192) ^ 0x80808080u,
@@ -94,7 +97,7 @@ INLINE void few_add_q6_k(const SHARED uint8_t *stage, uint32_t block, const stru
         UNROLL
         for (uint32_t g = 0; g < 4; g++) {
             const uint32_t j = 4 * half + g;
-            words2 by = *(const SHARED words2 *)few_scales(DTYPE_Q6_K_X8, scales, j);
+            words2 by = *(const SHARED words2 *)small_batch_scales(DTYPE_Q6_K_X8, scales, j);
             words4 weights;
             UNROLL
             for (uint32_t w = 0; w < 4; w++) {
@@ -126,17 +129,17 @@ INLINE void few_add_q6_k(const SHARED uint8_t *stage, uint32_t block, const stru
 }
 
 /* 256 quants, then eight scales. */
-INLINE void few_add_q8_0(const SHARED uint8_t *stage, const struct few_acts *acts,
-                         const SHARED float *scales, struct few_sums *sums)
+INLINE void small_batch_add_q8_0(const SHARED uint8_t *stage, const struct small_batch_acts *acts,
+                                 const SHARED float *scales, struct small_batch_sums *sums)
 {
-    const uint32_t row_bytes = few_row_bytes(DTYPE_Q8_0_X8);
+    const uint32_t row_bytes = small_batch_row_bytes(DTYPE_Q8_0_X8);
     const SHARED uint8_t *mine = stage + lane_index() / 4 * row_bytes + 256;
     words4 ds[2] = { load_shared(mine), load_shared(mine + 8 * row_bytes) };
     UNROLL
     for (uint32_t j = 0; j < 8; j++) {
         words4 dots = quants_multiply(false, quants_load(stage + 32 * j, row_bytes),
                                       acts->quants[j]);
-        words2 by = *(const SHARED words2 *)few_scales(DTYPE_Q8_0_X8, scales, j);
+        words2 by = *(const SHARED words2 *)small_batch_scales(DTYPE_Q8_0_X8, scales, j);
         UNROLL
         for (uint32_t i = 0; i < 4; i++) {
             float d = f16_value((uint16_t)(ds[i / 2][j / 2] >> (16 * (j % 2))));
@@ -147,15 +150,16 @@ INLINE void few_add_q8_0(const SHARED uint8_t *stage, const struct few_acts *act
 }
 
 /* block: of the row, which the stage has. */
-INLINE void few_add(uint32_t dtype, const SHARED uint8_t *stage, uint32_t block,
-                    const struct few_acts *acts, const SHARED float *scales, struct few_sums *sums)
+INLINE void small_batch_add(uint32_t dtype, const SHARED uint8_t *stage, uint32_t block,
+                            const struct small_batch_acts *acts, const SHARED float *scales,
+                            struct small_batch_sums *sums)
 {
     if (dtype == DTYPE_Q4_K)
-        few_add_q4_k(stage, acts, scales, sums);
+        small_batch_add_q4_k(stage, acts, scales, sums);
     else if (dtype == DTYPE_Q6_K_X8)
-        few_add_q6_k(stage, block, acts, scales, sums);
+        small_batch_add_q6_k(stage, block, acts, scales, sums);
     else
-        few_add_q8_0(stage, acts, scales, sums);
+        small_batch_add_q8_0(stage, acts, scales, sums);
 }
 
 #endif
