@@ -162,6 +162,7 @@ endforeach()
 
 add_test(NAME source/layers COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tools/check_layers.py
                                     ${CMAKE_SOURCE_DIR})
+add_test(NAME source/sizes COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/check_sizes_test.py)
 add_test(NAME source/layers_checker
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/check_layers_test.py)
 

@@ -28,6 +28,30 @@ static void run_aside(struct bench *bench, const struct device_launch *work, boo
         return;
 }
 
+/* One defect, between the launches of a layer. */
+static void plant(struct bench *bench, enum defect defect, struct device_view x,
+                  struct device_view y, const struct device_launch *plain,
+                  struct gate_params *gate)
+{
+    const struct add_params add = { 1.0f };
+    struct poke_params poke = { .offset = 4096 };
+    struct device_launch waiting = launch_gate(gate);
+    struct device_launch poking = launch_poke(x, &poke);
+    struct device_view wrong = x;
+    wrong.dtype = DTYPE_I32;
+    struct device_launch refused = launch_add(wrong, &add);
+    if (defect == DEFECT_FAULT) {
+        launch(bench, 0, &waiting);
+        launch(bench, 0, &poking);
+    }
+    if (defect == DEFECT_RACE)
+        launch(bench, 1, plain);
+    if (defect == DEFECT_REFUSAL)
+        launch(bench, 0, &refused);
+    if (defect == DEFECT_FREE)
+        device_buffer_destroy(bench->device, y.buffer, DEVICE_HERE);
+}
+
 /* Iterations of a few steps with a few layers each, and one defect at layer 2 of the given step. */
 static void run_workload(struct bench *bench, enum defect defect, uint64_t iterations,
                          int32_t defect_step)
@@ -77,22 +101,7 @@ static void run_workload(struct bench *bench, enum defect defect, uint64_t itera
                 if (layer != 2 || !now)
                     continue;
                 spoilt = true;
-                struct poke_params poke = { .offset = 4096 };
-                struct device_launch waiting = launch_gate(&gate);
-                struct device_launch poking = launch_poke(x, &poke);
-                struct device_view wrong = x;
-                wrong.dtype = DTYPE_I32;
-                struct device_launch refused = launch_add(wrong, &add);
-                if (defect == DEFECT_FAULT) {
-                    launch(bench, 0, &waiting);
-                    launch(bench, 0, &poking);
-                }
-                if (defect == DEFECT_RACE)
-                    launch(bench, 1, &plain);
-                if (defect == DEFECT_REFUSAL)
-                    launch(bench, 0, &refused);
-                if (defect == DEFECT_FREE)
-                    device_buffer_destroy(bench->device, y.buffer, DEVICE_HERE);
+                plant(bench, defect, x, y, &plain, &gate);
             }
             set_scope(bench, 0, -1, step, "logits");
             struct device_ticket ticket;

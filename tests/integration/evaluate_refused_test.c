@@ -11,6 +11,17 @@ static bool stop_at_once(void *context, uint64_t done, uint64_t total)
     return done < 1;
 }
 
+/* A logit of the last row is not a number. */
+static void spoil_last_row(const struct temp_folder *folder)
+{
+    struct text bytes;
+    text_init(&bytes);
+    temp_folder_read(folder, "logits", &bytes);
+    memset(bytes.bytes + bytes.length - 8, 0xFF, 4);
+    temp_folder_write(folder, "logits", bytes.bytes, bytes.length);
+    text_release(&bytes);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -64,13 +75,7 @@ static void test_refusals(void **state)
     check_contains("context", scene->err.text, "chunks of 15 tokens, found 16");
     evaluate_recording_close(options.base);
 
-    /* A base with a logit that is not a number, in the last row. */
-    struct text bytes;
-    text_init(&bytes);
-    temp_folder_read(&scene->folder, "logits", &bytes);
-    memset(bytes.bytes + bytes.length - 8, 0xFF, 4);
-    temp_folder_write(&scene->folder, "logits", bytes.bytes, bytes.length);
-    text_release(&bytes);
+    spoil_last_row(&scene->folder);
     options = (struct evaluate_options){ .context = CONTEXT, .chunk_limit = 2 };
     CHECK_OK(evaluate_recording_open(path.text, &options.base, &scene->err), &scene->err);
     CHECK_FAILS(evaluate_run(scene->engine, scene->tokenizer, scene->ids, TOKENS, &options, &result,

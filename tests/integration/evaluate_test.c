@@ -120,6 +120,26 @@ static void test_same_however_cut(void **state)
     free(scene);
 }
 
+static double divergence_at(const struct scene *base, const struct scene *other, unsigned chunk,
+                            unsigned at)
+{
+    double divergence = 0;
+    for (unsigned i = 0; i < VOCAB; i++) {
+        double base_log = log_probability(base, chunk, at, i);
+        divergence += exp(base_log) * (base_log - log_probability(other, chunk, at, i));
+    }
+    return divergence;
+}
+
+static unsigned best_at(const struct scene *scene, unsigned chunk, unsigned at)
+{
+    unsigned best = 0;
+    for (unsigned i = 0; i < VOCAB; i++)
+        if (scene->logits[chunk][at][i] > scene->logits[chunk][at][best])
+            best = i;
+    return best;
+}
+
 /* A model of another type against the reference's logits of the first, by hand. */
 static void test_divergence(void **state)
 {
@@ -153,19 +173,10 @@ static void test_divergence(void **state)
                 other->logits[chunk][at][i] = row[i];
         }
         for (unsigned at = CONTEXT / 2; at + 1 < CONTEXT; at++) {
-            double divergence = 0;
-            unsigned best = 0, other_best = 0;
-            for (unsigned i = 0; i < VOCAB; i++) {
-                double base_log = log_probability(base, chunk, at, i);
-                divergence += exp(base_log) * (base_log - log_probability(other, chunk, at, i));
-                if (base->logits[chunk][at][i] > base->logits[chunk][at][best])
-                    best = i;
-                if (other->logits[chunk][at][i] > other->logits[chunk][at][other_best])
-                    other_best = i;
-            }
+            double divergence = divergence_at(base, other, chunk, at);
             sum += divergence;
             largest = divergence > largest ? divergence : largest;
-            same += best == other_best;
+            same += best_at(base, chunk, at) == best_at(other, chunk, at);
         }
     }
     scene_stop(other);

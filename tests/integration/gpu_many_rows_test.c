@@ -201,6 +201,9 @@ static void attend(const struct scene *scene, const float *q, const float *cache
 static void check_attention(const struct scene *scene, bool same_sequence)
 {
     static const enum dtype packings[] = { DTYPE_Q8_0, DTYPE_Q8_0_X8, DTYPE_BF16 };
+    const struct ops_attention_settings settings = { .head_dim = (uint32_t)scene->head_dim,
+                                                     .scale = 0.2f,
+                                                     .same_sequence = same_sequence };
     char name[96];
     uint64_t kv_dim = scene->head_dim * scene->kv_heads, width = kv_dim * scene->group;
     size_t count = width * scene->tokens;
@@ -224,12 +227,8 @@ static void check_attention(const struct scene *scene, bool same_sequence)
     struct device_view out = lab_view(&gpu, DTYPE_F32, width, scene->tokens);
     attend(scene, q_values, cache, lists, lists + scene->tokens, wanted);
     for (int run = 0; run < 2; run++) {
-        LAB_OK(&gpu, ops_attention(
-                         &gpu.target, &q, &keys, &keys, &start, &position, &out, NULL,
-                         &(struct ops_attention_settings){ .head_dim = (uint32_t)scene->head_dim,
-                                                           .scale = 0.2f,
-                                                           .same_sequence = same_sequence },
-                         &gpu.err));
+        LAB_OK(&gpu, ops_attention(&gpu.target, &q, &keys, &keys, &start, &position, &out, NULL,
+                                   &settings, &gpu.err));
         lab_get(&gpu, &out, run ? again : out_values);
     }
     check_close(name, out_values, wanted, count, 2e-3);
@@ -244,12 +243,8 @@ static void check_attention(const struct scene *scene, bool same_sequence)
             &gpu, DTYPE_I8, ops_packed_row_bytes(&gpu.ops, dtype, width, scene->tokens),
             scene->tokens);
         struct ops_packing packing = { &packed, dtype };
-        LAB_OK(&gpu, ops_attention(
-                         &gpu.target, &q, &keys, &keys, &start, &position, &out, &packing,
-                         &(struct ops_attention_settings){ .head_dim = (uint32_t)scene->head_dim,
-                                                           .scale = 0.2f,
-                                                           .same_sequence = same_sequence },
-                         &gpu.err));
+        LAB_OK(&gpu, ops_attention(&gpu.target, &q, &keys, &keys, &start, &position, &out, &packing,
+                                   &settings, &gpu.err));
         lab_get(&gpu, &out, again);
         if (dtype == DTYPE_Q8_0)
             check_packed(name, &packed, out_values, width, scene->tokens);

@@ -4,89 +4,85 @@
 
 #include <string.h>
 
+/* Lines that are accepted, and what they set. */
+static const struct {
+    const char *name;
+    const char *words[ARGUMENT_LIMIT];
+    struct settings settings;
+    const char *operands[3];
+} good_lines[] = {
+    { "nothing but operands", { "in" }, { .shape = "default", .context = 7 }, { "in" } },
+    { "flag", { "--json", "in" }, { .json = true, .shape = "default", .context = 7 }, { "in" } },
+    { "short flag", { "in", "-f" }, { .force = true, .shape = "default", .context = 7 }, { "in" } },
+    { "value apart",
+      { "--out", "x", "in" },
+      { .shape = "default", .out = "x", .context = 7 },
+      { "in" } },
+    { "value with =",
+      { "--out=x", "in" },
+      { .shape = "default", .out = "x", .context = 7 },
+      { "in" } },
+    { "value holds =",
+      { "--out=a=b", "in" },
+      { .shape = "default", .out = "a=b", .context = 7 },
+      { "in" } },
+    { "empty value",
+      { "--out=", "in" },
+      { .shape = "default", .out = "", .context = 7 },
+      { "in" } },
+    { "value like a flag",
+      { "--out", "--json", "in" },
+      { .shape = "default", .out = "--json", .context = 7 },
+      { "in" } },
+    { "short with value", { "-s", "tiny", "in" }, { .shape = "tiny", .context = 7 }, { "in" } },
+    { "first name", { "--ctx", "9", "in" }, { .shape = "default", .context = 9 }, { "in" } },
+    { "second name", { "-c", "9", "in" }, { .shape = "default", .context = 9 }, { "in" } },
+    { "third name", { "--ctx-size=9", "in" }, { .shape = "default", .context = 9 }, { "in" } },
+    { "last one counts",
+      { "-c", "1", "-c", "2", "in" },
+      { .shape = "default", .context = 2 },
+      { "in" } },
+    { "largest u32",
+      { "-c", "4294967295", "in" },
+      { .shape = "default", .context = UINT32_MAX },
+      { "in" } },
+    { "largest u64",
+      { "--seed=18446744073709551615", "in" },
+      { .shape = "default", .context = 7, .seed = UINT64_MAX },
+      { "in" } },
+    { "leading zeros",
+      { "--seed=007", "in" },
+      { .shape = "default", .context = 7, .seed = 7 },
+      { "in" } },
+    { "flags between operands",
+      { "a", "--json", "b" },
+      { .json = true, .shape = "default", .context = 7 },
+      { "a", "b" } },
+    { "end of flags",
+      { "--json", "--", "--force", "-x" },
+      { .json = true, .shape = "default", .context = 7 },
+      { "--force", "-x" } },
+    { "-- is a name after --", { "--", "--" }, { .shape = "default", .context = 7 }, { "--" } },
+    { "a dash is an operand", { "-" }, { .shape = "default", .context = 7 }, { "-" } },
+    { "empty operand", { "" }, { .shape = "default", .context = 7 }, { "" } },
+};
+
 static void test_good_lines(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name;
-        const char *words[ARGUMENT_LIMIT];
-        struct settings settings;
-        const char *operands[3];
-    } rows[] = {
-        { "nothing but operands", { "in" }, { .shape = "default", .context = 7 }, { "in" } },
-        { "flag",
-          { "--json", "in" },
-          { .json = true, .shape = "default", .context = 7 },
-          { "in" } },
-        { "short flag",
-          { "in", "-f" },
-          { .force = true, .shape = "default", .context = 7 },
-          { "in" } },
-        { "value apart",
-          { "--out", "x", "in" },
-          { .shape = "default", .out = "x", .context = 7 },
-          { "in" } },
-        { "value with =",
-          { "--out=x", "in" },
-          { .shape = "default", .out = "x", .context = 7 },
-          { "in" } },
-        { "value holds =",
-          { "--out=a=b", "in" },
-          { .shape = "default", .out = "a=b", .context = 7 },
-          { "in" } },
-        { "empty value",
-          { "--out=", "in" },
-          { .shape = "default", .out = "", .context = 7 },
-          { "in" } },
-        { "value like a flag",
-          { "--out", "--json", "in" },
-          { .shape = "default", .out = "--json", .context = 7 },
-          { "in" } },
-        { "short with value", { "-s", "tiny", "in" }, { .shape = "tiny", .context = 7 }, { "in" } },
-        { "first name", { "--ctx", "9", "in" }, { .shape = "default", .context = 9 }, { "in" } },
-        { "second name", { "-c", "9", "in" }, { .shape = "default", .context = 9 }, { "in" } },
-        { "third name", { "--ctx-size=9", "in" }, { .shape = "default", .context = 9 }, { "in" } },
-        { "last one counts",
-          { "-c", "1", "-c", "2", "in" },
-          { .shape = "default", .context = 2 },
-          { "in" } },
-        { "largest u32",
-          { "-c", "4294967295", "in" },
-          { .shape = "default", .context = UINT32_MAX },
-          { "in" } },
-        { "largest u64",
-          { "--seed=18446744073709551615", "in" },
-          { .shape = "default", .context = 7, .seed = UINT64_MAX },
-          { "in" } },
-        { "leading zeros",
-          { "--seed=007", "in" },
-          { .shape = "default", .context = 7, .seed = 7 },
-          { "in" } },
-        { "flags between operands",
-          { "a", "--json", "b" },
-          { .json = true, .shape = "default", .context = 7 },
-          { "a", "b" } },
-        { "end of flags",
-          { "--json", "--", "--force", "-x" },
-          { .json = true, .shape = "default", .context = 7 },
-          { "--force", "-x" } },
-        { "-- is a name after --", { "--", "--" }, { .shape = "default", .context = 7 }, { "--" } },
-        { "a dash is an operand", { "-" }, { .shape = "default", .context = 7 }, { "-" } },
-        { "empty operand", { "" }, { .shape = "default", .context = 7 }, { "" } },
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct outcome outcome = parse_line(rows[i].words);
-        const struct settings *found = &outcome.settings, *wanted = &rows[i].settings;
+    for (size_t i = 0; i < COUNT_OF(good_lines); i++) {
+        struct outcome outcome = parse_line(good_lines[i].words);
+        const struct settings *found = &outcome.settings, *wanted = &good_lines[i].settings;
         if (outcome.status)
-            fail_msg("%s: %s", rows[i].name, outcome.err.text);
+            fail_msg("%s: %s", good_lines[i].name, outcome.err.text);
         if (found->json != wanted->json || found->force != wanted->force ||
             strcmp(found->shape, wanted->shape) != 0 || !found->out != !wanted->out ||
             (found->out && strcmp(found->out, wanted->out) != 0) ||
             found->context != wanted->context || found->seed != wanted->seed || outcome.help)
-            fail_msg("%s: wrong settings", rows[i].name);
+            fail_msg("%s: wrong settings", good_lines[i].name);
         size_t count = 0;
-        for (; rows[i].operands[count]; count++)
-            assert_string_equal(outcome.operands[count], rows[i].operands[count]);
+        for (; good_lines[i].operands[count]; count++)
+            assert_string_equal(outcome.operands[count], good_lines[i].operands[count]);
         assert_int_equal(outcome.operand_count, count);
     }
 }

@@ -36,98 +36,97 @@ static void test_defaults(void **state)
 #define WHOLE(field) false, offsetof(struct model_config, field)
 #define REAL(field) true, offsetof(struct model_config, field)
 
+/* A key of the metadata, and the value that the configuration then has. */
+static const struct {
+    const char *name;
+    struct model_edit edits[5];
+    bool is_real;
+    size_t offset;
+    double value;
+} keys[] = {
+    { "context", { PUT_U32("llama.context_length", 4096) }, WHOLE(context_length), 4096 },
+    { "width", { PUT_U32("llama.embedding_length", 128) }, WHOLE(embedding_length), 128 },
+    { "layers", { PUT_U32("llama.block_count", 7) }, WHOLE(block_count), 7 },
+    { "feed", { PUT_U32("llama.feed_forward_length", 33) }, WHOLE(feed_forward_length), 33 },
+    { "heads", { PUT_U32("llama.attention.head_count", 2) }, WHOLE(head_count), 2 },
+    { "kv heads", { PUT_U32("llama.attention.head_count_kv", 1) }, WHOLE(head_count_kv), 1 },
+    { "key length", { PUT_U32("llama.attention.key_length", 24) }, WHOLE(head_dim), 24 },
+    { "epsilon",
+      { PUT_F32("llama.attention.layer_norm_rms_epsilon", 0.5) },
+      REAL(rms_epsilon),
+      0.5 },
+    { "scale", { PUT_F32("llama.attention.scale", 0.125) }, REAL(attention_scale), 0.125 },
+    { "base", { PUT_F32("llama.rope.freq_base", 500000) }, REAL(rope.base), 500000 },
+    { "base, whole number", { PUT_U32("llama.rope.freq_base", 10) }, REAL(rope.base), 10 },
+    { "rotated part of a head",
+      { PUT_TEXT("general.architecture", "qwen2"), PUT_U32("qwen2.context_length", 1),
+        PUT_U32("qwen2.rope.dimension_count", 8) },
+      WHOLE(rope.dimension_count),
+      8 },
+    { "vocab_size", { PUT_U32("llama.vocab_size", 9) }, WHOLE(vocab_size), 9 },
+    { "linear scaling",
+      { PUT_F32("llama.rope.scaling.factor", 4) },
+      WHOLE(rope.scaling),
+      MODEL_ROPE_SCALING_LINEAR },
+    { "old linear key", { PUT_F32("llama.rope.scale_linear", 2) }, REAL(rope.scaling_factor), 2 },
+    { "newer key counts",
+      { PUT_F32("llama.rope.scale_linear", 2), PUT_F32("llama.rope.scaling.factor", 8) },
+      REAL(rope.scaling_factor),
+      8 },
+    { "scaling none forgets the factor",
+      { PUT_F32("llama.rope.scaling.factor", 4), PUT_TEXT("llama.rope.scaling.type", "none") },
+      REAL(rope.scaling_factor),
+      1 },
+    { "original context",
+      { PUT_U32("llama.rope.scaling.original_context_length", 77) },
+      WHOLE(rope.original_context_length),
+      77 },
+    { "attention factor",
+      { PUT_F32("llama.rope.scaling.attn_factor", 1.5) },
+      REAL(rope.attention_factor),
+      1.5 },
+    { "yarn",
+      { PUT_TEXT("llama.rope.scaling.type", "yarn"), PUT_F32("llama.rope.scaling.factor", 4) },
+      WHOLE(rope.scaling),
+      MODEL_ROPE_SCALING_YARN },
+    { "yarn switches extrapolation on",
+      { PUT_TEXT("llama.rope.scaling.type", "yarn") },
+      REAL(rope.yarn_ext_factor),
+      1 },
+    { "yarn_ext_factor",
+      { PUT_F32("llama.rope.scaling.yarn_ext_factor", 0.5) },
+      REAL(rope.yarn_ext_factor),
+      0.5 },
+    { "yarn_ext_factor automatic",
+      { PUT_TEXT("llama.rope.scaling.type", "yarn"),
+        PUT_F32("llama.rope.scaling.yarn_ext_factor", -1) },
+      REAL(rope.yarn_ext_factor),
+      1 },
+    { "yarn_beta_fast",
+      { PUT_F32("llama.rope.scaling.yarn_beta_fast", 16) },
+      REAL(rope.yarn_beta_fast),
+      16 },
+    { "yarn_beta_slow",
+      { PUT_F32("llama.rope.scaling.yarn_beta_slow", 2) },
+      REAL(rope.yarn_beta_slow),
+      2 },
+    { "yarn_log_multiplier",
+      { PUT_F32("llama.rope.scaling.yarn_log_multiplier", 0.1f) },
+      REAL(rope.yarn_log_multiplier),
+      0.1f },
+};
+
 static void test_each_key(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name;
-        struct model_edit edits[5];
-        bool is_real;
-        size_t offset;
-        double value;
-    } rows[] = {
-        { "context", { PUT_U32("llama.context_length", 4096) }, WHOLE(context_length), 4096 },
-        { "width", { PUT_U32("llama.embedding_length", 128) }, WHOLE(embedding_length), 128 },
-        { "layers", { PUT_U32("llama.block_count", 7) }, WHOLE(block_count), 7 },
-        { "feed", { PUT_U32("llama.feed_forward_length", 33) }, WHOLE(feed_forward_length), 33 },
-        { "heads", { PUT_U32("llama.attention.head_count", 2) }, WHOLE(head_count), 2 },
-        { "kv heads", { PUT_U32("llama.attention.head_count_kv", 1) }, WHOLE(head_count_kv), 1 },
-        { "key length", { PUT_U32("llama.attention.key_length", 24) }, WHOLE(head_dim), 24 },
-        { "epsilon",
-          { PUT_F32("llama.attention.layer_norm_rms_epsilon", 0.5) },
-          REAL(rms_epsilon),
-          0.5 },
-        { "scale", { PUT_F32("llama.attention.scale", 0.125) }, REAL(attention_scale), 0.125 },
-        { "base", { PUT_F32("llama.rope.freq_base", 500000) }, REAL(rope.base), 500000 },
-        { "base, whole number", { PUT_U32("llama.rope.freq_base", 10) }, REAL(rope.base), 10 },
-        { "rotated part of a head",
-          { PUT_TEXT("general.architecture", "qwen2"), PUT_U32("qwen2.context_length", 1),
-            PUT_U32("qwen2.rope.dimension_count", 8) },
-          WHOLE(rope.dimension_count),
-          8 },
-        { "vocab_size", { PUT_U32("llama.vocab_size", 9) }, WHOLE(vocab_size), 9 },
-        { "linear scaling",
-          { PUT_F32("llama.rope.scaling.factor", 4) },
-          WHOLE(rope.scaling),
-          MODEL_ROPE_SCALING_LINEAR },
-        { "old linear key",
-          { PUT_F32("llama.rope.scale_linear", 2) },
-          REAL(rope.scaling_factor),
-          2 },
-        { "newer key counts",
-          { PUT_F32("llama.rope.scale_linear", 2), PUT_F32("llama.rope.scaling.factor", 8) },
-          REAL(rope.scaling_factor),
-          8 },
-        { "scaling none forgets the factor",
-          { PUT_F32("llama.rope.scaling.factor", 4), PUT_TEXT("llama.rope.scaling.type", "none") },
-          REAL(rope.scaling_factor),
-          1 },
-        { "original context",
-          { PUT_U32("llama.rope.scaling.original_context_length", 77) },
-          WHOLE(rope.original_context_length),
-          77 },
-        { "attention factor",
-          { PUT_F32("llama.rope.scaling.attn_factor", 1.5) },
-          REAL(rope.attention_factor),
-          1.5 },
-        { "yarn",
-          { PUT_TEXT("llama.rope.scaling.type", "yarn"), PUT_F32("llama.rope.scaling.factor", 4) },
-          WHOLE(rope.scaling),
-          MODEL_ROPE_SCALING_YARN },
-        { "yarn switches extrapolation on",
-          { PUT_TEXT("llama.rope.scaling.type", "yarn") },
-          REAL(rope.yarn_ext_factor),
-          1 },
-        { "yarn_ext_factor",
-          { PUT_F32("llama.rope.scaling.yarn_ext_factor", 0.5) },
-          REAL(rope.yarn_ext_factor),
-          0.5 },
-        { "yarn_ext_factor automatic",
-          { PUT_TEXT("llama.rope.scaling.type", "yarn"),
-            PUT_F32("llama.rope.scaling.yarn_ext_factor", -1) },
-          REAL(rope.yarn_ext_factor),
-          1 },
-        { "yarn_beta_fast",
-          { PUT_F32("llama.rope.scaling.yarn_beta_fast", 16) },
-          REAL(rope.yarn_beta_fast),
-          16 },
-        { "yarn_beta_slow",
-          { PUT_F32("llama.rope.scaling.yarn_beta_slow", 2) },
-          REAL(rope.yarn_beta_slow),
-          2 },
-        { "yarn_log_multiplier",
-          { PUT_F32("llama.rope.scaling.yarn_log_multiplier", 0.1f) },
-          REAL(rope.yarn_log_multiplier),
-          0.1f },
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
         static struct model_file model;
-        model_file_init(&model, MODEL_ARCH_LLAMA, rows[i].edits);
-        const char *field = (const char *)&model.report.config + rows[i].offset;
-        double value = rows[i].is_real ? *(const float *)(const void *)field
+        model_file_init(&model, MODEL_ARCH_LLAMA, keys[i].edits);
+        const char *field = (const char *)&model.report.config + keys[i].offset;
+        double value = keys[i].is_real ? *(const float *)(const void *)field
                                        : *(const uint32_t *)field;
-        if (value != rows[i].value)
-            fail_msg("%s: expected %g, found %g", rows[i].name, rows[i].value, value);
+        if (value != keys[i].value)
+            fail_msg("%s: expected %g, found %g", keys[i].name, keys[i].value, value);
         model_file_release(&model);
     }
 }

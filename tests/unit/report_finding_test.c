@@ -107,55 +107,57 @@ static void numbers_agree_with_their_nouns(void **state)
                    "al terminar el proceso, y ninguna se liberó");
 }
 
+/* What follows the name of the call, in both languages. */
+static const struct sentence number_sentences[] = {
+    { HYPOTHESIS_SIZE_MISMATCH, EVENT_CHECK_BYTES, true, 1716, 1780,
+      " asked for 1780 bytes of buffer logits, whose view has 1716 (refused by the check "
+      "bytes)",
+      " pidió 1780 bytes del búfer logits, cuya vista tiene 1716 (rechazado por la "
+      "comprobación "
+      "bytes)" },
+    { HYPOTHESIS_CONTRACT_BREACH, EVENT_CHECK_SHAPE, false, 769, 768,
+      " was given operand positions (buffer indices) with extent 768; its contract says 769 "
+      "(refused by the check shape)",
+      " recibió el operando positions (búfer indices) con extensión 768; su contrato dice 769 "
+      "(rechazado por la comprobación shape)" },
+    { HYPOTHESIS_USE_AFTER_FREE, EVENT_CHECK_GENERATION, false, 1, 2,
+      ": operand positions (buffer indices) was freed before (generation 1, now 2)",
+      ": el operando positions (búfer indices) se había liberado antes (generación 1, ahora "
+      "2)" },
+    { HYPOTHESIS_UNINITIALISED_READ, 0, false, 4096, 1,
+      " read 1 byte of operand positions (buffer indices) that nothing had written",
+      " leyó 1 byte del operando positions (búfer indices) sin que nada lo hubiera escrito" },
+    { HYPOTHESIS_STAGING_REUSE, 0, true, 0, 1, " took a staging slot that was in use",
+      " tomó una ranura intermedia que estaba en uso" },
+    { HYPOTHESIS_SILENT_CORRUPTION, 0, true, 0xabc, 0xdef,
+      ": bytes with the hash 0000000000000abc arrived with the hash 0000000000000def",
+      ": bytes con el hash 0000000000000abc llegaron con el hash 0000000000000def" },
+    { HYPOTHESIS_RUNTIME_DEFECT, 0, true, 0xabc, 0xdef,
+      ": bytes with the hash 0000000000000abc arrived with the hash 0000000000000def",
+      ": bytes con el hash 0000000000000abc llegaron con el hash 0000000000000def" },
+    { HYPOTHESIS_NON_DETERMINISM, 0, true, 0xabc, 0xdef,
+      ": hash 0000000000000abc in run 0, 0000000000000def in run 0",
+      ": hash 0000000000000abc en la ejecución 0, 0000000000000def en la ejecución 0" },
+    { HYPOTHESIS_HANG, 0, true, 700000000, 1250000000, ": no progress for 1.2 s (limit 0.7 s)",
+      ": sin progreso durante 1.2 s (límite 0.7 s)" },
+    { HYPOTHESIS_NUMERIC, 0, false, 1536, 1,
+      " wrote 1 non-finite value among 1536 to operand positions (buffer indices)",
+      " escribió 1 valor no finito entre 1536 en el operando positions (búfer indices)" },
+    { HYPOTHESIS_LEAK, 0, true, 10, 10000,
+      ": 10 allocations of this call, 10000 bytes, were alive when the process ended, and none "
+      "was ever freed",
+      ": 10 asignaciones de esta llamada, 10000 bytes, seguían vivas al terminar el proceso, y "
+      "ninguna se liberó" },
+    { HYPOTHESIS_STALE_GRAPH, 0, false, 0, 0,
+      ": operand positions (buffer indices) was destroyed after the graph was recorded",
+      ": el operando positions (búfer indices) se destruyó después de grabar el grafo" },
+};
+
 static void every_hypothesis_has_its_numbers(void **state)
 {
     (void)state;
-    static const struct sentence rows[] = {
-        { HYPOTHESIS_SIZE_MISMATCH, EVENT_CHECK_BYTES, true, 1716, 1780,
-          " asked for 1780 bytes of buffer logits, whose view has 1716 (refused by the check "
-          "bytes)",
-          " pidió 1780 bytes del búfer logits, cuya vista tiene 1716 (rechazado por la "
-          "comprobación "
-          "bytes)" },
-        { HYPOTHESIS_CONTRACT_BREACH, EVENT_CHECK_SHAPE, false, 769, 768,
-          " was given operand positions (buffer indices) with extent 768; its contract says 769 "
-          "(refused by the check shape)",
-          " recibió el operando positions (búfer indices) con extensión 768; su contrato dice 769 "
-          "(rechazado por la comprobación shape)" },
-        { HYPOTHESIS_USE_AFTER_FREE, EVENT_CHECK_GENERATION, false, 1, 2,
-          ": operand positions (buffer indices) was freed before (generation 1, now 2)",
-          ": el operando positions (búfer indices) se había liberado antes (generación 1, ahora "
-          "2)" },
-        { HYPOTHESIS_UNINITIALISED_READ, 0, false, 4096, 1,
-          " read 1 byte of operand positions (buffer indices) that nothing had written",
-          " leyó 1 byte del operando positions (búfer indices) sin que nada lo hubiera escrito" },
-        { HYPOTHESIS_STAGING_REUSE, 0, true, 0, 1, " took a staging slot that was in use",
-          " tomó una ranura intermedia que estaba en uso" },
-        { HYPOTHESIS_SILENT_CORRUPTION, 0, true, 0xabc, 0xdef,
-          ": bytes with the hash 0000000000000abc arrived with the hash 0000000000000def",
-          ": bytes con el hash 0000000000000abc llegaron con el hash 0000000000000def" },
-        { HYPOTHESIS_RUNTIME_DEFECT, 0, true, 0xabc, 0xdef,
-          ": bytes with the hash 0000000000000abc arrived with the hash 0000000000000def",
-          ": bytes con el hash 0000000000000abc llegaron con el hash 0000000000000def" },
-        { HYPOTHESIS_NON_DETERMINISM, 0, true, 0xabc, 0xdef,
-          ": hash 0000000000000abc in run 0, 0000000000000def in run 0",
-          ": hash 0000000000000abc en la ejecución 0, 0000000000000def en la ejecución 0" },
-        { HYPOTHESIS_HANG, 0, true, 700000000, 1250000000, ": no progress for 1.2 s (limit 0.7 s)",
-          ": sin progreso durante 1.2 s (límite 0.7 s)" },
-        { HYPOTHESIS_NUMERIC, 0, false, 1536, 1,
-          " wrote 1 non-finite value among 1536 to operand positions (buffer indices)",
-          " escribió 1 valor no finito entre 1536 en el operando positions (búfer indices)" },
-        { HYPOTHESIS_LEAK, 0, true, 10, 10000,
-          ": 10 allocations of this call, 10000 bytes, were alive when the process ended, and none "
-          "was ever freed",
-          ": 10 asignaciones de esta llamada, 10000 bytes, seguían vivas al terminar el proceso, y "
-          "ninguna se liberó" },
-        { HYPOTHESIS_STALE_GRAPH, 0, false, 0, 0,
-          ": operand positions (buffer indices) was destroyed after the graph was recorded",
-          ": el operando positions (búfer indices) se destruyó después de grabar el grafo" },
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        const struct sentence *row = &rows[i];
+    for (size_t i = 0; i < COUNT_OF(number_sentences); i++) {
+        const struct sentence *row = &number_sentences[i];
         struct finding finding = { .hypothesis = row->hypothesis,
                                    .check = row->check,
                                    .cause = row->copies ? copy_place(10, 1) : rope_place(),

@@ -79,6 +79,20 @@ KERNEL(rms_norm)
 /* The same where rows can be read 16 bytes at a time: four values a thread and step. */
 #define KEPT_FOURS 2
 
+/* Scales the values in registers, and packs them. largest: bits of the largest magnitude of each
+ * four. packed: NULL if the call has no such operand. */
+INLINE void scale_by_four(const struct params_norm *params, GLOBAL uint8_t *packed, float scale,
+                          uint32_t width, floats4 kept[KEPT_FOURS], uint32_t largest[KEPT_FOURS])
+{
+    UNROLL
+    for (uint32_t n = 0; n < KEPT_FOURS; n++) {
+        kept[n] *= scale;
+        largest[n] = bits_of(float_of(largest[n]) * scale);
+    }
+    if (packed)
+        pack_fours(params->packing.format, packed, width, kept, largest, KEPT_FOURS);
+}
+
 /* Stores the values that do not fit into registers; they are read again. packed: NULL if the call
  * has no such operand. */
 INLINE void store_rest_by_four(const struct gpu_call *call, GLOBAL uint8_t *packed, float scale)
@@ -99,6 +113,14 @@ INLINE void store_rest_by_four(const struct gpu_call *call, GLOBAL uint8_t *pack
     }
 }
 
+/* part: 1 / width. The mean is rounded as a division rounds it. */
+INLINE float scale_of(float sum, uint32_t width, float part, float epsilon)
+{
+    float mean = sum * part;
+    mean = __builtin_fmaf(__builtin_fmaf(-(float)width, mean, sum), part, mean);
+    return inverse_root(mean + epsilon);
+}
+
 KERNEL(rms_norm_by_four)
 {
     early_allow();
@@ -113,7 +135,7 @@ KERNEL(rms_norm_by_four)
     const GLOBAL floats4 *weight = (GLOBAL floats4 *)row_at(&call.operands[RMS_NORM_WEIGHT], 0);
     GLOBAL floats4 *out = (GLOBAL floats4 *)row_at(&call.operands[RMS_NORM_OUT], block_x());
     const floats4 zero = { 0 };
-    floats4 kept[KEPT_FOURS], more[KEPT_FOURS], weights[KEPT_FOURS];
+    floats4 kept[KEPT_FOURS], more[KEPT_FOURS], weights[KEPT_FOURS], squares = zero;
     UNROLL
     for (uint32_t n = 0; n < KEPT_FOURS; n++) {
         uint32_t i = n * step + thread_index();
@@ -131,7 +153,6 @@ KERNEL(rms_norm_by_four)
         kept[n] = i < fours ? x[i] : zero;
         more[n] = added && i < fours ? added[i] : zero;
     }
-    floats4 squares = zero;
     UNROLL
     for (uint32_t n = 0; n < KEPT_FOURS; n++) {
         uint32_t i = n * step + thread_index();
@@ -156,19 +177,11 @@ KERNEL(rms_norm_by_four)
     }
     float sum = block_sum(squares[0] + squares[1] + squares[2] + squares[3],
                           (SHARED float *)shared_memory());
-    float mean = sum * part; /* and as a division rounds it */
-    mean = __builtin_fmaf(__builtin_fmaf(-(float)width, mean, sum), part, mean);
-    float scale = inverse_root(mean + params->epsilon);
+    float scale = scale_of(sum, width, part, params->epsilon);
     GLOBAL uint8_t *packed = call.operands[RMS_NORM_PACKED].address
                                  ? row_at(&call.operands[RMS_NORM_PACKED], block_x())
                                  : 0;
-    UNROLL
-    for (uint32_t n = 0; n < KEPT_FOURS; n++) {
-        kept[n] *= scale;
-        largest[n] = bits_of(float_of(largest[n]) * scale);
-    }
-    if (packed)
-        pack_fours(params->packing.format, packed, width, kept, largest, KEPT_FOURS);
+    scale_by_four(params, packed, scale, width, kept, largest);
     UNROLL
     for (uint32_t n = 0; n < KEPT_FOURS; n++) {
         uint32_t i = n * step + thread_index();
