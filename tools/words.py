@@ -1,17 +1,14 @@
 #!/usr/bin/env python3
 """words.py - comments, pages, help texts and messages in the words of docs/glossary.md.
 
-usage: tools/words.py [--all] [--update] [ROOT]
+usage: tools/words.py [ROOT]
        tools/words.py --commits BASE [ROOT]
 
 Reads comments and string literals of C and Python, comments of shell and CMake files, and Markdown
 pages. Prints each habit that CONTRIBUTING.md asks authors to avoid, with what to write instead.
 Markdown lines have at most 120 characters (tables, code and lines that are one link excepted).
 
-Folders that were not rewritten yet are listed in tools/words_pending.txt, each with the number of
-findings it may still have. A folder with more fails; only the findings on lines added since that
-list was last changed are printed (--all prints every one). --update lowers the numbers; it never
-raises one. Everything that is not listed must be clean. tools/words_allowed.txt has the exceptions.
+tools/words_allowed.txt has the exceptions.
 
 --commits checks the subjects of the commits after BASE: at most 72 characters, an imperative with a
 capital letter, no semicolon, no full stop at the end.
@@ -26,7 +23,6 @@ import re
 import subprocess
 import sys
 
-PENDING = "tools/words_pending.txt"
 ALLOWED = "tools/words_allowed.txt"
 LINE_LIMIT = 120
 SUBJECT_LIMIT = 72
@@ -53,6 +49,9 @@ RULES = [
     ("whether-it-pays", r"\b[Ww]hether (?:that|it|this) pays\b|\bwhere (?:that|it) pays\b",
      "'if that is faster'", ()),
     ("expected-to-work", r"\bexpected it to work\b", "what failed, with its code: 'cuInit failed: ...'", ()),
+    ("held-against", r"\b(?:held|holds?(?: \S+){1,4}) against\b", "'compared with', 'compares ... with'", ()),
+    ("for-so-long", r"\bfor so long\b", "'for longer', 'in that time', 'how long'", ()),
+    ("of-them-those", r"\bof them those\b", "'those of them that'", ()),
     ("his-own", r"\b(?:of|in|on|by) his\b", "'its own', 'of their own'", ()),
     ("anew", r"\b[Aa]new\b", "'again'", ()),
     ("reading-prompts", r"\b[Rr]eading (?:a |the )?prompts?\b", "'prefill'",
@@ -202,60 +201,18 @@ def rows(path, columns):
             yield row
 
 
-def group_of(name, pending):
-    """The longest prefix in the list that the name begins with, or None."""
-    return max((prefix for prefix in pending if name.startswith(prefix)), key=len, default=None)
-
-
-def added_lines(root):
-    """{file: lines added since the list of pending folders was last changed}; None without git."""
-    base = git(root, "log", "-1", "--format=%H", "--", PENDING).strip()
-    if not base:
-        return None
-    added, name = {}, None
-    for line in git(root, "diff", "-U0", "--no-color", base).splitlines():
-        if line.startswith("+++ "):
-            name = line[6:]
-        hit = re.match(r"@@ \S+ \+(\d+)(?:,(\d+))? @@", line)
-        if hit:
-            first = int(hit[1])
-            added.setdefault(name, set()).update(range(first, first + int(hit[2] or 1)))
-    return added
-
-
-def check_files(root, show_all, update):
-    pending = {prefix: int(count) for prefix, count in rows(root / PENDING, 2)}
+def check_files(root):
     allowed = [(one, re.compile(pattern)) for one, pattern, _ in rows(root / ALLOWED, 3)]
-    counts, clean_failed, lines = {prefix: 0 for prefix in pending}, 0, {}
+    count = 0
     for name in sources(root):
         text = (root / name).read_text(encoding="utf-8", errors="replace")
         for line, slug, around, advice in findings(name, text):
             if any(fnmatch.fnmatchcase(name, one) and pattern.search(around) for one, pattern in allowed):
                 continue
-            group = group_of(name, pending)
-            words = f"{name}:{line}: {slug}: \"{around.strip()}\"; better: {advice}"
-            if group is None or show_all:
-                print(words)
-            clean_failed += group is None
-            if group is not None:
-                counts[group] += 1
-                lines.setdefault(group, []).append((name, line, words))
-    over = {group for group in pending if counts[group] > pending[group]}
-    added = added_lines(root) if over and not show_all else None
-    for group in sorted(over):
-        new = [words for name, line, words in lines[group] if added is None or line in added.get(name, ())]
-        print(*(new if not show_all else []), sep="\n", end="\n" if new and not show_all else "")
-        print(f"{group}: {counts[group]} findings, at most {pending[group]} are left to rewrite there")
-    if update:
-        text = (root / PENDING).read_text(encoding="utf-8")
-        for group, count in pending.items():
-            now = f"{group} {counts[group]}\n" if counts[group] else ""
-            if counts[group] < count:
-                text = re.sub(rf"^{re.escape(group)}\s+{count}\n", now, text, flags=re.M)
-        (root / PENDING).write_text(text, encoding="utf-8")
-    print(f"words: {clean_failed} findings; {sum(counts.values())} of {sum(pending.values())} left in "
-          f"{len(pending)} folders that are not rewritten yet")
-    return 1 if clean_failed or over else 0
+            print(f"{name}:{line}: {slug}: \"{around.strip()}\"; better: {advice}")
+            count += 1
+    print(f"words: {count} findings")
+    return 1 if count else 0
 
 
 def subject_faults(subject):
@@ -290,8 +247,6 @@ def check_commits(root, base):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--all", action="store_true")
-    parser.add_argument("--update", action="store_true")
     parser.add_argument("--commits", metavar="BASE")
     parser.add_argument("root", nargs="?", type=pathlib.Path,
                         default=pathlib.Path(__file__).resolve().parent.parent)
@@ -299,7 +254,7 @@ def main():
     try:
         if arguments.commits:
             return check_commits(arguments.root, arguments.commits)
-        return check_files(arguments.root, arguments.all, arguments.update)
+        return check_files(arguments.root)
     except ValueError as problem:
         print(f"words: {problem}", file=sys.stderr)
         return 2
