@@ -8,6 +8,7 @@
  * is empty of those tables. */
 #include "base/bytes.h"
 #include "flight_file.h"
+#include "report/export.h"
 #include "report/report.h"
 
 #include <stdlib.h>

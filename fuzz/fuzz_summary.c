@@ -1,6 +1,6 @@
 /* fuzz_summary.c - any bytes as the summary.json of an earlier audit: a summary whose texts all
  * end, or an error with words. */
-#include "report/report.h"
+#include "report/earlier.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "campaign/files.h"
 #include "campaign/lock.h"
+#include "report/earlier.h"
 
 #include <errno.h>
 #include <fcntl.h>

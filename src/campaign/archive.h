@@ -7,6 +7,7 @@
 #define GRETA_CAMPAIGN_ARCHIVE_H
 
 #include "campaign/campaign.h"
+#include "report/earlier.h"
 #include "report/report.h"
 
 /* True for "2026-11-15" and for "20261115-093012-4f2a". */

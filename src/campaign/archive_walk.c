@@ -3,6 +3,7 @@
 #include "campaign/archive.h"
 
 #include "campaign/files.h"
+#include "report/earlier.h"
 
 #include <dirent.h>
 #include <errno.h>

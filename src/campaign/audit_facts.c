@@ -192,8 +192,9 @@ static struct report_row row_facts(const struct audit *audit, const struct audit
         .log_sha256 = or_null(row->log_sha256),
         .flight_sha256 = or_null(row->flight_sha256),
         .missing = missing_of(row),
-        .planted = row->outcome.planted.planted,
-        .unfired = is_unfired(row),
+        .fault = is_unfired(row)                ? REPORT_FAULT_UNFIRED
+                 : row->outcome.planted.planted ? REPORT_FAULT_PLANTED
+                                                : REPORT_FAULT_NONE,
         .parameters = row->parameters,
         .analysis = row->analyzer ? analyzer_result(row->analyzer) : NULL,
         .latencies_ms = outcome->latencies_ms,

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "campaign/files.h"
+#include "report/earlier.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #ifndef GRETA_CAMPAIGN_COMPARE_H
 #define GRETA_CAMPAIGN_COMPARE_H
 
+#include "report/earlier.h"
 #include "report/report.h"
 
 /* The audit to compare with, and the differences from it. */

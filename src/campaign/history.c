@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "campaign/archive.h"
+#include "report/earlier.h"
 
 #include <stdlib.h>
 #include <string.h>

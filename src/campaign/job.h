@@ -65,7 +65,7 @@ struct job {
     uint32_t busy_streams;     /* of JOB_BUSY */
     bool busy_replays;         /* of JOB_BUSY: most launches of a round are a graph's */
     uint64_t seed;
-    uint64_t hang_limit_ns; /* no progress for so long is a hang */
+    uint64_t hang_limit_ns; /* no progress for longer is a hang */
     uint64_t auditor_pid;   /* the worker ends when this process does */
     struct job_stress stress;
     struct job_search search;

@@ -12,6 +12,7 @@
 #define GRETA_CAMPAIGN_SHADOW_H
 
 #include "engine/engine.h"
+#include "ops/again.h"
 #include "ops/ops.h"
 #include "report/report.h"
 

@@ -4,6 +4,7 @@
 
 #include "campaign/shadow.h"
 #include "device/kernel.h"
+#include "ops/again.h"
 
 static void add_place(json_t *line, const struct shadow_place *place)
 {

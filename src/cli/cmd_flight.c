@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/flight_list.h"
 #include "cli/flight_show.h"
+#include "report/export.h"
 #include "report/report.h"
 
 #include <errno.h>

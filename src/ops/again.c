@@ -4,6 +4,7 @@
 #include "ops/ops.h"
 
 #include "device/kernel.h"
+#include "ops/again.h"
 #include "ops/params.h"
 
 static const struct device_view *given(const struct device_view *view)

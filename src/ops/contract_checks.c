@@ -1,4 +1,4 @@
-/* contract_checks.c - the parameters of ops held against the extents of their operands. A check
+/* contract_checks.c - the parameters of ops compared with the extents of their operands. A check
  * sets the two numbers that it compared and returns false if they disagree. */
 #include "ops/contract.h"
 #include "ops/params.h"

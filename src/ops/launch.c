@@ -3,6 +3,7 @@
 #include "ops/ops.h"
 
 #include "device/kernel.h"
+#include "ops/again.h"
 #include "ops/backend.h"
 #include "ops/gpu/gpu.h"
 #include "ops/host/kernels.h"

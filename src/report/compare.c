@@ -1,4 +1,4 @@
-/* compare.c - ops of a device held against the host's: as a table, as JSON, as a section. */
+/* compare.c - ops of a device compared with the host's: as a table, as JSON, as a section. */
 #include "report/json_tools.h"
 #include "report/sections.h"
 #include "report/table.h"

@@ -1,5 +1,5 @@
 /* doc_html.c - the report as HTML. Every element is closed and every attribute quoted, so that the
- * page is XML too and a test can hold it against a parser. */
+ * page is XML too and a test can give it to a parser. */
 #include "report/doc.h"
 
 #include "report/escape.h"

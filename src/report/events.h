@@ -6,6 +6,7 @@
 #define GRETA_REPORT_EVENTS_H
 
 #include "base/text.h"
+#include "report/export.h"
 #include "report/report.h"
 
 /* ns since the recording began; 0 for times before it, which only a damaged file has. */

@@ -79,8 +79,8 @@ struct report_planting facts_planting(const struct report_facts *facts)
     if (facts->compare && facts->inject)
         planting = facts->compare->planting;
     for (size_t i = 0; i < facts->row_count; i++) {
-        planting.fired = planting.fired || facts->rows[i].planted;
-        planting.reported = planting.reported || facts->rows[i].planted || facts->rows[i].unfired;
+        planting.fired = planting.fired || facts->rows[i].fault == REPORT_FAULT_PLANTED;
+        planting.reported = planting.reported || facts->rows[i].fault != REPORT_FAULT_NONE;
     }
     return planting;
 }
@@ -89,14 +89,14 @@ enum facts_row_result facts_row_result(const struct report_row *row)
 {
     const struct analysis *analysis = row->analysis;
     bool found = analysis && analysis->finding_count + analysis->findings_dropped > 0;
-    return row->crashed               ? FACTS_ROW_CRASHED
-           : row->hung                ? FACTS_ROW_HUNG
-           : row->errors > 0          ? FACTS_ROW_FAILED
-           : found                    ? FACTS_ROW_FINDINGS
-           : row->interrupted         ? FACTS_ROW_INTERRUPTED
-           : row->unfired             ? FACTS_ROW_INCONCLUSIVE
-           : row->done < row->planned ? FACTS_ROW_INCOMPLETE
-                                      : FACTS_ROW_PASSED;
+    return row->crashed                         ? FACTS_ROW_CRASHED
+           : row->hung                          ? FACTS_ROW_HUNG
+           : row->errors > 0                    ? FACTS_ROW_FAILED
+           : found                              ? FACTS_ROW_FINDINGS
+           : row->interrupted                   ? FACTS_ROW_INTERRUPTED
+           : row->fault == REPORT_FAULT_UNFIRED ? FACTS_ROW_INCONCLUSIVE
+           : row->done < row->planned           ? FACTS_ROW_INCOMPLETE
+                                                : FACTS_ROW_PASSED;
 }
 
 const char *facts_row_result_name(enum facts_row_result result)

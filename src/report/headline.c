@@ -63,7 +63,7 @@ static void add_unseen(const struct report_program *program, enum report_languag
 static const struct report_row *find_unrecorded(const struct report_facts *facts)
 {
     for (size_t i = 0; i < facts->row_count; i++)
-        if (facts->rows[i].missing && !facts->rows[i].unfired)
+        if (facts->rows[i].missing && facts->rows[i].fault != REPORT_FAULT_UNFIRED)
             return &facts->rows[i];
     return NULL;
 }

@@ -37,6 +37,13 @@ struct report_identity {
 enum report_row_mode { REPORT_BARE, REPORT_AUDIT, REPORT_STRESS, REPORT_ROW_MODE_COUNT };
 const char *report_row_mode_name(enum report_row_mode mode); /* "bare" */
 
+/* What became of the fault that a row was to plant. */
+enum report_row_fault {
+    REPORT_FAULT_NONE, /* none was to be planted, or the row did not get so far */
+    REPORT_FAULT_PLANTED,
+    REPORT_FAULT_UNFIRED, /* no call matched it */
+};
+
 /* A row of the matrix: one child process, the model loaded once, iterations one after another. */
 struct report_row {
     const char *label; /* "A" */
@@ -51,10 +58,9 @@ struct report_row {
     const char *log;                        /* "run/A.log", relative to the audit's folder */
     const char *flight;                     /* "run/A.flight"; NULL: none (bare) */
     const char *log_sha256, *flight_sha256; /* hex; NULL: none, or not computed */
-    bool planted, unfired;  /* planted: a fault was planted; unfired: one was to be planted, but no
-                               call fitted */
-    const char *missing;    /* why evidence is missing (full disk); NULL: nothing is */
-    const char *parameters; /* of stress, as JSON text; NULL */
+    enum report_row_fault fault;
+    const char *missing;             /* why evidence is missing (full disk); NULL: nothing is */
+    const char *parameters;          /* of stress, as JSON text; NULL */
     const struct analysis *analysis; /* NULL: none */
     const double *latencies_ms;      /* of each iteration done */
     size_t latency_count;
@@ -317,61 +323,5 @@ struct coredump;
  * grids, and what the dump does not decide. */
 void report_coredump(const struct coredump *dump, enum report_language language, struct text *text);
 void report_coredump_json(const struct coredump *dump, struct text *text);
-
-/* ---- Flight files as text, JSON lines and a timeline ---------------------------------------- */
-
-/* Which events; -1, 0 and "" mean any. */
-struct report_filter {
-    int32_t stream, layer, step;
-    char tensor[EVENT_TENSOR_BYTES];
-    char op[EVENT_OP_BYTES];
-    uint64_t from_ns, to_ns; /* since the recording began; to_ns 0: to its end */
-    bool failures_only;
-};
-
-enum report_event_format { REPORT_EVENT_TEXT, REPORT_EVENT_JSONL, REPORT_EVENT_CHROME };
-
-/* Streams to write(context, bytes, count), which returns a status; memory use does not grow with
- * the file. */
-struct report_sink {
-    enum status (*write)(void *context, const char *bytes, size_t count, struct error *err);
-    void *context;
-};
-MUST_CHECK enum status report_events(const struct flight_reader *reader,
-                                     const struct report_filter *filter,
-                                     enum report_event_format format,
-                                     const struct report_sink *sink, struct error *err);
-
-/* ---- Reading summaries back ----------------------------------------------------------------- */
-
-/* What --baseline, the list of audits and the evolution need of an earlier summary.json; hostile
- * bytes give a clear error. Owned; release with report_summary_release. */
-struct report_summary {
-    char *id, *date;
-    char *device, *model;  /* NULL: not there */
-    char *workload_sha256; /* NULL: not there */
-    bool partial;
-    enum audit_outcome outcome;
-    char *root_cause;    /* NULL */
-    char *root_cause_es; /* NULL */
-    struct report_summary_finding {
-        char *slug; /* hypothesis */
-        char *key;  /* op, operand, layer, step, tensor, check: what makes two findings the same */
-        char *text; /* one sentence */
-        char *text_es; /* NULL: not there */
-    } * findings;
-    size_t finding_count;
-    struct report_summary_timing {
-        char *what;
-        double value;
-    } * timings;
-    size_t timing_count;
-};
-MUST_CHECK enum status report_summary_read(const char *path, struct report_summary *ret_summary,
-                                           struct error *err);
-/* For tests and fuzzing; bytes are borrowed for the call, name is for errors. */
-MUST_CHECK enum status report_summary_parse(const void *bytes, size_t count, const char *name,
-                                            struct report_summary *ret_summary, struct error *err);
-void report_summary_release(struct report_summary *summary); /* an empty one is fine */
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/mapfile.h"
 #include "base/text.h"
+#include "report/earlier.h"
 
 #include <jansson.h>
 #include <math.h>

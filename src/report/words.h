@@ -2,7 +2,7 @@
  *
  * A word may hold {1}, {2}, ... for arguments, {1|row|rows} for a word that depends on whether the
  * first argument is 1, and `...` for code (doc.h). Both languages use the same arguments; a test
- * holds them against each other. */
+ * compares them with each other. */
 #ifndef GRETA_REPORT_WORDS_H
 #define GRETA_REPORT_WORDS_H
 

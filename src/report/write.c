@@ -3,6 +3,7 @@
 
 #include "base/outfile.h"
 #include "base/text.h"
+#include "report/export.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
  *     ops_document_test FILE           compares
  *     ops_document_test --write FILE   writes it again */
 #include "base/text.h"
+#include "ops/again.h"
 #include "ops/gpu/gpu.h"
 #include "ops/gpu/packing.h"
 #include "ops/host/kernels.h"
@@ -39,7 +40,8 @@ static bool has_kernel(enum cpu_path path, const char *op)
     return false;
 }
 
-/* The same for every vendor, as are its plans and sources. The build knows which chips have code. */
+/* The same for every vendor, as are its plans and sources. The build knows which chips have code.
+ */
 static bool has_plan(const char *op)
 {
     const struct device_gpu_image *image = gpu_kernels_image();

@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include "base/text.h"
+#include "report/export.h"
 #include "report_recording.h"
 #include "temp_folder.h"
 

@@ -1,6 +1,7 @@
 /* report_json_test.c - summary and manifest: JSON that parses and says what the facts say, whatever
- * the names hold. The files as a whole are held against their schema by
+ * the names hold. The files as a whole are compared with their schema by
  * tests/tools/report_files_test.py. */
+#include "report/earlier.h"
 #include "report_json.h"
 
 #include <stdlib.h>

@@ -31,7 +31,7 @@ static void check_miss(uint64_t address, const char *buffer, const char *english
     script_close(&script);
 }
 
-/* The address is held against every operand, not against the nearest memory alone. */
+/* The address is compared with every operand, not against the nearest memory alone. */
 static void fault_tells_which_operand_it_missed(void **state)
 {
     (void)state;

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "base/text.h"
+#include "report/earlier.h"
 #include "report_facts.h"
 #include "temp_folder.h"
 

@@ -1,5 +1,6 @@
 /* report_timeline_test.c - events of a flight file as a timeline: calls, queues and the launches in
  * them. */
+#include "report/export.h"
 #include "report_events.h"
 
 static const char *text_at(const json_t *object, const char *key)
