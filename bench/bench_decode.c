@@ -1,5 +1,5 @@
 /* bench_decode.c - what a decode step costs through the device: a step of real shape is run as ops,
- * and the time inside kernels is held against the time of the step.
+ * and the time inside kernels is compared with the time of the step.
  *
  *     bench_decode [--shape tinyllama|llama3-1b|tiny] [--type q4_k|q8_0|...] [--threads N] [--steps
  * N]

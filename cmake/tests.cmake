@@ -47,7 +47,7 @@ endforeach()
 # Finds its own lines.
 target_compile_options(base_lines_test PRIVATE -g)
 
-# Where a vendor's header is installed, our declarations are held against it.
+# Where a vendor's header is installed, our declarations are compared with it.
 find_path(GRETA_CUDA_INCLUDE cuda.h PATHS $ENV{CUDA_PATH}/include /usr/local/cuda/include)
 if(GRETA_CUDA_INCLUDE)
     target_include_directories(device_cuda_api_test SYSTEM PRIVATE ${GRETA_CUDA_INCLUDE})

@@ -8,7 +8,7 @@ function(greta_trace_library name folder map without)
          src/event/*.c)
     list(FILTER sources EXCLUDE REGEX "/flight_pack\\.c$|/${folder}/(${without})\\.c$") # the former needs zstd
     list(APPEND sources src/base/status.c src/base/clock.c src/base/mapfile.c src/base/fault.c
-         src/base/bytes.c src/base/text.c)
+         src/base/bytes.c src/base/text.c src/base/parallel.c)
     set(target greta_trace_${name})
     add_library(${target} SHARED ${sources})
     target_include_directories(${target} PRIVATE src)

@@ -97,7 +97,7 @@ struct analysis {
 
 struct analyze_options {
     enum audit_level level;           /* at which the events were recorded */
-    uint64_t hang_limit_ns;           /* no progress for so long is a hang; 0: 30 s */
+    uint64_t hang_limit_ns;           /* no progress for longer is a hang; 0: 30 s */
     uint64_t (*clock)(void *context); /* of a live analysis; NULL: clock_ns. For tests */
     void *clock_context;
     uint32_t finding_limit; /* 0: 256 */
@@ -248,7 +248,8 @@ struct audit_verdict {
     int32_t root_analysis, root_finding; /* of ROOT_CAUSE; else -1 */
     int32_t seen_analysis, seen_finding; /* of DEFECT_SEEN, where a finding shows it; else -1 */
     uint64_t iterations;                 /* recorded; of NOT_REPRODUCED all */
-    /* The settled statistical hypothesis with the fewest trials; HYPOTHESIS_COUNT: there is none. */
+    /* The settled statistical hypothesis with the fewest trials; HYPOTHESIS_COUNT: there is none.
+     */
     enum hypothesis weakest;
     /* For CLEAN, NOT_SEEN and NOT_REPRODUCED: the chance per iteration is below it (3/n), for every
      * hypothesis whose trials are iterations. 0: there is no such bound. */

@@ -96,7 +96,7 @@ void analyze_gap(struct analyzer *analyzer, uint64_t until)
     graphs_lost(&analyzer->graphs, until);
     for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++)
         analyzer->order.streams[i].capture_id = 0;
-    /* A copy among them would shift which result is held against which, until the next run. */
+    /* A copy among them would shift which result is compared with which, until the next run. */
     op_hashes_flush(analyzer);
     analyzer->op_hashes.whole = false;
     analyzer->results.in_run = false;

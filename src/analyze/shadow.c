@@ -1,7 +1,7 @@
 /* shadow.c - for every byte of every buffer, who touched it last: as intervals, so that what is
  * touched together costs one entry however large it is.
  *
- * An access is held against the last write of each interval and, if it writes, against the last
+ * An access is compared with the last write of each interval and, if it writes, against the last
  * read of each stream since: if those are ordered, so are all before them. What is covered by the
  * floor (order.c) can collide with nothing that is still to come: its touches are dropped, which
  * lets neighbours melt together again. Where there is no room the touches of an interval are

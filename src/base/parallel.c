@@ -55,3 +55,12 @@ void parallel_run(uint64_t part_count, uint32_t thread_count, parallel_part part
     while (started > 0)
         pthread_join(threads[--started], NULL);
 }
+
+uint32_t parallel_thread_index(void)
+{
+    static uint32_t next;
+    static _Thread_local uint32_t mine; /* plus 1 */
+    if (mine == 0)
+        mine = __atomic_add_fetch(&next, 1, __ATOMIC_RELAXED);
+    return mine - 1;
+}

@@ -15,6 +15,10 @@ typedef void (*parallel_part)(void *context, uint64_t part_index);
  * run on. If a thread cannot be started, the others do its parts. */
 void parallel_run(uint64_t part_count, uint32_t thread_count, parallel_part part, void *context);
 
+/* The calling thread's number, from 0, in the order in which threads first called this. One counter
+ * and one thread-local serve the whole process. */
+uint32_t parallel_thread_index(void);
+
 /* Processors this process may run on; at least 1. */
 uint32_t parallel_processor_count(void);
 

@@ -13,7 +13,7 @@
 
 struct stall {
     uint64_t looked_ns; /* 0: never */
-    uint64_t still_ns;  /* watched for so long without a movement */
+    uint64_t still_ns;  /* time watched without a movement */
 };
 
 /* moved: something moved since the look before. */

@@ -3,21 +3,11 @@
 #include "device/device_core.h"
 
 #include "base/clock.h"
+#include "base/parallel.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Host threads in order of appearance. The one counter and the one thread-local that tell them
- * apart are process-wide by nature. */
-static uint32_t thread_index(void)
-{
-    static uint32_t next;
-    static _Thread_local uint32_t mine;
-    if (mine == 0)
-        mine = __atomic_add_fetch(&next, 1, __ATOMIC_RELAXED);
-    return mine - 1;
-}
 
 bool device_is_observed(const struct device *device)
 {
@@ -29,7 +19,7 @@ static void set_origin(const struct device *device, struct event *event)
 {
     event->process_id = device->process_id;
     event->device_index = (uint16_t)device->options.device_index;
-    event->thread_index = thread_index();
+    event->thread_index = parallel_thread_index();
 }
 
 static void tell(struct device *device, const struct event *event)

@@ -1,4 +1,4 @@
-/* contract.c - a launch held against the contract of its op, in 64-bit, before anything is queued.
+/* contract.c - a launch compared with the contract of its op, in 64-bit, before anything is queued.
  *
  * The shapes of a contract are lists of names, which op_table.c turned into numbers. The first
  * operand that has a name says what it stands for; every later one must agree. */

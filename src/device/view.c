@@ -1,4 +1,4 @@
-/* view.c - a view held against its buffer: handle, lifetime, 64-bit footprint, alignment, and
+/* view.c - a view compared with its buffer: handle, lifetime, 64-bit footprint, alignment, and
  * whether it may be written. */
 #include "device/device_core.h"
 

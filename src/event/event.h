@@ -240,7 +240,7 @@ struct event {
 
     /* Known at the end. */
     uint64_t end_ns;
-    int32_t code;    /* 0: success, or refused by a check of greta */
+    int32_t code;    /* 0: success, or refused by a check of greta, which `check` names */
     uint8_t domain;  /* enum event_error_domain: whose number code is */
     uint8_t phase;   /* enum event_phase */
     uint8_t outcome; /* enum event_outcome */

@@ -158,7 +158,7 @@ static void convert_all(const struct conversion *conversion)
     convert_header(conversion);
 }
 
-/* The header, held against what its version had; *ret_layout: where its areas are. */
+/* The header, compared with what its version had; *ret_layout: where its areas are. */
 static enum status check_header(const uint8_t *bytes, uint64_t size, const char *name,
                                 struct conversion *conversion, struct error *err)
 {

@@ -1,5 +1,5 @@
-/* check.c - a spec held against what the workload has, before anything is run: a fault that no call
- * can carry would never be planted, and a clean result would say nothing. */
+/* check.c - a spec compared with what the workload has, before anything is run: a fault that no
+ * call can carry would never be planted, and a clean result would say nothing. */
 #include "inject/inject_impl.h"
 
 #include "base/text.h"

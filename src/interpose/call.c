@@ -2,21 +2,12 @@
 #include "interpose/interpose_impl.h"
 
 #include "base/clock.h"
+#include "base/parallel.h"
 
 #include <string.h>
 
 /* The cost of one call in this many is measured. */
 #define COST_SAMPLE 16u
-
-/* In the order of first appearance. */
-static uint32_t thread_number(void)
-{
-    static uint32_t last;
-    static _Thread_local uint32_t number;
-    if (number == 0)
-        number = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
-    return number - 1;
-}
 
 /* The runtime's name of the function, without version suffixes. */
 static void set_function(struct event *event, const char *name)
@@ -48,7 +39,7 @@ bool translate_open(struct interpose *interpose, struct interpose_call *call, en
     event->kind = (uint8_t)kind;
     event->flags = EVENT_FOREIGN;
     event->process_id = interpose->process_id;
-    event->thread_index = thread_number();
+    event->thread_index = parallel_thread_index();
     event->stream_index = EVENT_NO_STREAM;
     event->scope = (struct event_scope){ -1, -1, "" };
     event->operand = EVENT_NO_OPERAND;

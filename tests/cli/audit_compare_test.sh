@@ -15,7 +15,7 @@ expect_exit 0 "${compare[@]}" --json -- -n 3
 expect_json "j['inside'] and j['first'] is None and j['not_compared'] == 0 and j['launches'] > 60"
 expect_json "{(o['op'], o['type']) for o in j['ops']} >= {('matmul_group', 'Q4_K'), ('matmul_group', 'Q6_K'), ('attention', 'F32'), ('kv_append', 'F16')}"
 expect_json "all(0 <= o['error'] <= o['tolerance'] and not o['outside'] for o in j['ops'])"
-expect_json "any(o['error'] > 0 for o in j['ops'])" # two implementations, not one held against itself
+expect_json "any(o['error'] > 0 for o in j['ops'])" # two implementations, not one compared with itself
 
 # A wrong value of one op: that op, and none of those that compute with it afterwards.
 expect_exit 1 "${compare[@]}" --json --inject wrong-output@op=matmul_group,layer=1,tensor=attn_output,step=1 -- -n 3

@@ -1,4 +1,4 @@
-# audit_ends_test.sh - greta audit: held against what was expected and against an earlier one, killed
+# audit_ends_test.sh - greta audit: compared with what was expected and against an earlier one, killed
 # and resumed, interrupted, locked, with a worker that dies or hangs, with nowhere to write.
 source "$(dirname "$0")/audit_lib.sh"
 

@@ -1,4 +1,4 @@
-/* copy_behaviour.cu - which copies, memsets and frees wait on this GPU, held against the table that
+/* copy_behaviour.cu - which copies, memsets and frees wait on this GPU, compared with the table that
  * greta trace goes by (src/interpose/copy_behaviour.def).
  *
  * A kernel that takes DELAY_MS is queued in the stream of the call. Whether the call waited for it is

@@ -7,7 +7,7 @@
  *
  * HIP's own headers map HIP onto CUDA too, but onto CUDA's runtime library and not its driver, for
  * compilers only (static functions), and those of HIP 5.2 do not compile with CUDA 13. The numbers
- * of errors are the same in both interfaces (device_hip_api_test.c holds ours against HIP's
+ * of errors are the same in both interfaces (device_hip_api_test.c compares ours with HIP's
  * header). */
 #ifndef GRETA_TESTS_HIP_OVER_CUDA_OVER_H
 #define GRETA_TESTS_HIP_OVER_CUDA_OVER_H

@@ -1,4 +1,4 @@
-/* analyze_bench.h - a device that is recorded into a flight file, and analyses held against each
+/* analyze_bench.h - a device that is recorded into a flight file, and analyses compared with each
  * other. */
 #ifndef GRETA_TESTS_ANALYZE_BENCH_H
 #define GRETA_TESTS_ANALYZE_BENCH_H

@@ -6,7 +6,7 @@
  *     work: infer              (or streams)
  *     level: log
  *     iterations: 2            (optional)
- *     hang-limit-ms: 700       (optional: no progress for so long is a hang)
+ *     hang-limit-ms: 700       (optional: no progress for longer is a hang)
  *     end: kill                (optional: the worker ends by SIGKILL; only the flight file is left)
  *     attempts: 5              (optional, see below)
  *

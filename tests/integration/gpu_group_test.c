@@ -35,7 +35,7 @@ static void check_near(const char *name, const struct device_view *found_view, c
     assert_true(found && wanted);
     lab_get(&gpu, found_view, found);
     multiply_exactly(decoded, x, bias, k, rows, tokens, wanted);
-    /* One of few sums may be near 0: they are held against all of what they are made of. */
+    /* One of few sums may be near 0: they are compared with all of what they are made of. */
     double error = 0, power = 0;
     for (size_t i = 0; i < rows * tokens; i++) {
         error += ((double)found[i] - wanted[i]) * ((double)found[i] - wanted[i]);
@@ -54,8 +54,8 @@ static void check_near(const char *name, const struct device_view *found_view, c
 }
 
 /* With one token, a row's bits depend on its type and k alone, where all parts are types that are
- * read as an engine holds them (`bits`): those of a group are those of each part. Otherwise a kernel
- * is taken, and k is cut, by what there is in all. */
+ * read as an engine holds them (`bits`): those of a group are those of each part. Otherwise a
+ * kernel is taken, and k is cut, by what there is in all. */
 static void check_group(uint64_t k, const struct part *parts, size_t count, uint64_t tokens,
                         bool bits)
 {

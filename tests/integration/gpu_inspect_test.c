@@ -1,7 +1,7 @@
-/* gpu_inspect_test.c - what a device says of memory the audit wants looked at, held against what is
- * there: digests of rows of any size and place, values that are not finite, canaries, in launches
- * and in replays. The device is the first argument; the host, without one. Where a GPU's runtime
- * cannot map memory into ranges (FAKE_GPU_NO_RANGES), canaries are all that guards are. */
+/* gpu_inspect_test.c - what a device says of memory the audit wants looked at, compared with what
+ * is there: digests of rows of any size and place, values that are not finite, canaries, in
+ * launches and in replays. The device is the first argument; the host, without one. Where a GPU's
+ * runtime cannot map memory into ranges (FAKE_GPU_NO_RANGES), canaries are all that guards are. */
 #include "ops_lab.h"
 
 #include "device/device_impl.h"

@@ -1,5 +1,5 @@
 /* reference_model.h - a whole model in float64, small and slow, written from the formulas alone:
- * what the engine is held against. Weights are decoded by the scalar reference decoders. */
+ * what the engine is compared with. Weights are decoded by the scalar reference decoders. */
 #ifndef GRETA_TESTS_REFERENCE_MODEL_H
 #define GRETA_TESTS_REFERENCE_MODEL_H
 

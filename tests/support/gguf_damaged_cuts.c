@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define HEADER_BYTES 24u
-/* The least an entry and a tensor take: the reader holds the counts against them. */
+/* The least an entry and a tensor take: the reader checks the counts against them. */
 #define ENTRY_BYTES_MIN 14u
 #define TENSOR_BYTES_MIN 25u
 

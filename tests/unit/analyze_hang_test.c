@@ -2,7 +2,7 @@
  * one only where nothing moved. */
 #include "analyze_model.h"
 
-/* A thread followed the recording until now, and for so long nothing moved. */
+/* A thread followed the recording until now, and nothing moved in that time. */
 static void watched(struct crumb_page *crumbs, uint64_t now_ns, uint64_t still_ns)
 {
     crumbs->watched_ns = now_ns;

@@ -75,7 +75,7 @@ static void saved_state_comes_back(void **state)
     script_close(&script);
 }
 
-/* A result of the run before the checkpoint is held against one after it. */
+/* A result of the run before the checkpoint is compared with one after it. */
 static void results_survive(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* hip_header.h - for tests that hold our declarations of HIP against the vendor's header, where
+/* hip_header.h - for tests that compare our declarations of HIP with the vendor's header, where
  * that is installed. */
 #ifndef GRETA_TESTS_HIP_HEADER_H
 #define GRETA_TESTS_HIP_HEADER_H

@@ -38,7 +38,7 @@ static void on_run(struct analyzer *analyzer, const struct event *event)
     op_hashes_begin_run(&analyzer->op_hashes, analyzer->warming);
 }
 
-/* Keeps the first result of its kind; later ones are held against it. */
+/* Keeps the first result of its kind; later ones are compared with it. */
 static void compare(struct analyzer *analyzer, uint64_t key, const struct event *event,
                     uint64_t copy_id)
 {

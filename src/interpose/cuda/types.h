@@ -1,7 +1,7 @@
 /* types.h - the types of the CUDA driver that signatures.def names: our own declarations of a
  * public interface. A wrapper only passes its arguments on, so handles are pointers to nothing
  * known, enumerations are as wide as the compiler makes them, and structs that are passed by
- * address stay unknown. tests/tools/cupti_layout_test.c holds sizes and signatures against the
+ * address stay unknown. tests/tools/cupti_layout_test.c compares sizes and signatures with the
  * toolkit's. */
 #ifndef GRETA_INTERPOSE_CUDA_TYPES_H
 #define GRETA_INTERPOSE_CUDA_TYPES_H

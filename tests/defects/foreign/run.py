@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """run.py GRETA [NAME...] - the planted bugs and clean programs of this folder under `greta trace`.
 
-Builds each .cu with nvcc (runtime linked statically), runs it plain and traced, and holds the
-audit's summary against NAME.expect:
+Builds each .cu with nvcc (runtime linked statically), runs it plain and traced, and compares the
+audit's summary with NAME.expect:
 
     hypothesis: use-after-free              what must be found
     certainty: direct                       direct: CONFIRMED; possible: never CONFIRMED
