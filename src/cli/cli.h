@@ -97,6 +97,10 @@ struct cli_command {
     enum cli_exit (*run)(const struct cli_invocation *invocation);
 };
 
+/* Option number `index` of a command: its own, then the common ones that it does not replace; NULL
+ * after the last. */
+const struct cli_option *cli_command_option(const struct cli_command *command, size_t index);
+
 #define CLI_FOLDER_BYTES 1024
 
 /* The environment as it was read, once, in main. */

@@ -5,18 +5,9 @@
 
 #include <string.h>
 
-/* Option number `index` of a command: first its own, then the common ones; NULL after the last. */
-static const struct cli_option *option_at(const struct cli_command *command, size_t index)
-{
-    if (index < command->option_count)
-        return &command->options[index];
-    index -= command->option_count;
-    return index < CLI_COMMON_OPTION_COUNT ? &cli_common_options[index] : NULL;
-}
-
 /* Calls for every name of every option. */
 #define FOR_EACH_NAME(command, option, name)                                                       \
-    for (size_t o_ = 0; ((option) = option_at((command), o_)) != NULL; o_++)                       \
+    for (size_t o_ = 0; ((option) = cli_command_option((command), o_)) != NULL; o_++)              \
         for (size_t n_ = 0; cli_option_name((option), n_, (name), sizeof(name)); n_++)
 
 static bool has_values(const struct cli_option *option)

@@ -89,10 +89,9 @@ void cli_print_command_help(FILE *out, bool colour, const struct cli_command *co
     fputc('\n', out);
     print_heading(out, colour, "options:");
     fputc('\n', out);
-    for (size_t i = 0; i < command->option_count; i++)
-        print_option(out, &command->options[i]);
-    for (size_t i = 0; i < CLI_COMMON_OPTION_COUNT; i++)
-        print_option(out, &cli_common_options[i]);
+    const struct cli_option *option;
+    for (size_t i = 0; (option = cli_command_option(command, i)) != NULL; i++)
+        print_option(out, option);
     fprintf(out, "  %-*sthis text\n", HELP_COLUMN - 2, "--help, -h");
     if (command->examples) {
         fputc('\n', out);

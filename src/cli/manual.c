@@ -111,10 +111,9 @@ static void add_command_page(struct text *out, const struct cli_command *command
     text_addf(out, "%s%s\n.SH DESCRIPTION\n", command->operands[0] ? " " : "", command->operands);
     add_paragraphs(out, command->description);
     text_add(out, ".SH OPTIONS\n");
-    for (size_t i = 0; i < command->option_count; i++)
-        add_option(out, &command->options[i]);
-    for (size_t i = 0; i < CLI_COMMON_OPTION_COUNT; i++)
-        add_option(out, &cli_common_options[i]);
+    const struct cli_option *option;
+    for (size_t i = 0; (option = cli_command_option(command, i)) != NULL; i++)
+        add_option(out, option);
     text_add(out, ".TP\n\\fB\\-\\-help\\fR, \\fB\\-h\\fR\nThe same as this page, shorter.\n");
     if (command->refusal_count)
         text_add(out, ".SH FLAGS OF LLAMA.CPP\nThese are refused; what to do instead:\n");
@@ -137,9 +136,10 @@ static void add_command_page(struct text *out, const struct cli_command *command
 static void add_main_page(struct text *out)
 {
     add_title(out, "greta");
-    text_add(out, ".SH NAME\ngreta \\- find what broke a GPU program, and run GGUF language models\n"
-                  ".SH SYNOPSIS\n\\fBgreta\\fR \\fICOMMAND\\fR [\\fIoptions\\fR]\n"
-                  ".SH DESCRIPTION\n");
+    text_add(out,
+             ".SH NAME\ngreta \\- find what broke a GPU program, and run GGUF language models\n"
+             ".SH SYNOPSIS\n\\fBgreta\\fR \\fICOMMAND\\fR [\\fIoptions\\fR]\n"
+             ".SH DESCRIPTION\n");
     add_paragraphs(
         out, "greta runs GGUF language models on processors and GPUs, accounts for every byte "
              "that crosses between device and host, and names the launch, layer, step and "

@@ -73,13 +73,14 @@ static void check_option(const struct cli_command *command, const struct cli_opt
     }
 }
 
-/* How many options of the command have the name. */
+/* How many options of the command, the common ones among them, have the name. */
 static size_t count_name(const struct cli_command *command, const char *wanted)
 {
     size_t count = 0;
     char name[64];
-    for (size_t i = 0; i < command->option_count; i++)
-        for (size_t j = 0; cli_option_name(&command->options[i], j, name, sizeof(name)); j++)
+    const struct cli_option *option;
+    for (size_t i = 0; (option = cli_command_option(command, i)) != NULL; i++)
+        for (size_t j = 0; cli_option_name(option, j, name, sizeof(name)); j++)
             count += strcmp(name, wanted) == 0;
     return count;
 }
