@@ -1,10 +1,11 @@
 /* events_chrome.c - events as a Chrome trace, which Perfetto opens.
  *
- * Process 1 has the host's threads with their calls, process 2 the device's streams with their
- * work. Where the device tells completions, work lasts from its call, or from the end of what the
- * stream did before, to its completion: streams do one thing after another, so slices of a stream
- * never overlap. Where it does not, the call itself is drawn, and its arguments say so. Arrows:
- * call to work, mark record to mark wait, copy out to the reading of its ticket.
+ * Process 1 has the host's threads with their calls, process 2 and the following ones the streams
+ * of each device with their work. Where the device tells completions, work lasts from its call, or
+ * from the end of what the stream did before, to its completion: streams do one thing after
+ * another, so slices of a stream never overlap. Where it does not, the call itself is drawn, and
+ * its arguments say so. Arrows: call to work, mark record to mark wait, copy out to the reading of
+ * its ticket.
  *
  * What later events refer to is kept in tables of fixed size; what fell out of them is drawn
  * without its arrow. */
@@ -14,6 +15,7 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,20 +31,38 @@ struct mark_state {
     uint64_t object, record_id;
 };
 
+struct stream_state {
+    bool completes;       /* completions are reported */
+    bool named;           /* has its name in the file */
+    uint64_t work_end_ns; /* of the last work completed */
+};
+
 struct events_chrome {
     const struct flight_reader *reader;
     const struct flight_info *info;
-    bool any;                            /* something was printed: a comma comes first */
-    bool completes[STREAM_LIMIT];        /* tells completions */
-    bool named_stream[STREAM_LIMIT];     /* has its name in the file */
-    bool named_thread[THREAD_LIMIT];     /* */
-    uint64_t work_end_ns[STREAM_LIMIT];  /* of the last work completed */
+    bool any; /* something was printed: a comma comes first */
+    struct stream_state streams[EVENT_DEVICE_LIMIT][STREAM_LIMIT];
+    bool named_thread[THREAD_LIMIT];     /* has its name in the file */
     struct mark_state marks[MARK_LIMIT]; /* by object, last record */
     uint64_t recent_ids[RECENT_LIMIT];   /* by id modulo; 0: empty */
     bool recent_wanted[RECENT_LIMIT];
     /* Filled where the id stands; not cleared, since most recordings never use all of it. */
     struct event recent[RECENT_LIMIT];
 };
+
+/* The state of the event's stream; NULL for one past the limits. */
+static struct stream_state *stream_of(struct events_chrome *chrome, const struct event *event)
+{
+    return event->device_index < EVENT_DEVICE_LIMIT && event->stream_index < STREAM_LIMIT
+               ? &chrome->streams[event->device_index][event->stream_index]
+               : NULL;
+}
+
+/* The process that has the streams of the event's device. */
+static int process_of(const struct event *event)
+{
+    return PROCESS_DEVICE + event->device_index;
+}
 
 struct events_chrome *events_chrome_create(const struct flight_reader *reader)
 {
@@ -54,9 +74,11 @@ struct events_chrome *events_chrome_create(const struct flight_reader *reader)
     memset(chrome, 0, offsetof(struct events_chrome, recent));
     chrome->reader = reader;
     chrome->info = flight_info(reader);
-    while (flight_next(reader, &id, &event))
-        if (event.kind == EVENT_COMPLETION && event.stream_index < STREAM_LIMIT)
-            chrome->completes[event.stream_index] = true;
+    while (flight_next(reader, &id, &event)) {
+        struct stream_state *stream = stream_of(chrome, &event);
+        if (event.kind == EVENT_COMPLETION && stream)
+            stream->completes = true;
+    }
     return chrome;
 }
 
@@ -100,12 +122,15 @@ static void add_name(struct text *out, const char *name, const char *category)
 
 static void name_track(struct events_chrome *chrome, struct text *out, int process, uint32_t track)
 {
-    bool *named = process == PROCESS_HOST ? chrome->named_thread : chrome->named_stream;
     /* NOLINTNEXTLINE(bugprone-branch-clone): two limits that happen to be one number */
     uint32_t limit = process == PROCESS_HOST ? THREAD_LIMIT : STREAM_LIMIT;
-    if (track >= limit || named[track])
+    if (track >= limit || process >= PROCESS_DEVICE + (int)EVENT_DEVICE_LIMIT)
         return;
-    named[track] = true;
+    bool *named = process == PROCESS_HOST ? &chrome->named_thread[track]
+                                          : &chrome->streams[process - PROCESS_DEVICE][track].named;
+    if (*named)
+        return;
+    *named = true;
     begin_entry(chrome, out);
     text_addf(out,
               "{\"ph\":\"M\",\"pid\":%d,\"tid\":%" PRIu32
@@ -167,7 +192,7 @@ static void add_arrow(struct events_chrome *chrome, struct text *out, const char
 static void add_instant(struct events_chrome *chrome, struct text *out, const struct event *event)
 {
     bool on_stream = event->stream_index != EVENT_NO_STREAM;
-    int process = on_stream ? PROCESS_DEVICE : PROCESS_HOST;
+    int process = on_stream ? process_of(event) : PROCESS_HOST;
     uint32_t track = on_stream ? event->stream_index : event->thread_index;
     name_track(chrome, out, process, track);
     add_entry(chrome, out, "i", process, track, events_since(chrome->info, event->begin_ns));
@@ -215,11 +240,13 @@ static void add_call(struct events_chrome *chrome, struct text *out, const struc
     if (!events_is_stream_work(event))
         return;
     add_arrow(chrome, out, "s", PROCESS_HOST, event->thread_index, begin_ns, "work", event->id);
-    if (event->stream_index < STREAM_LIMIT && chrome->completes[event->stream_index])
+    const struct stream_state *stream = stream_of(chrome, event);
+    if (stream && stream->completes)
         return;
-    add_slice(chrome, out, PROCESS_DEVICE, event->stream_index, event, begin_ns, end_ns,
+    add_slice(chrome, out, process_of(event), event->stream_index, event, begin_ns, end_ns,
               "time of the call: completions were not recorded");
-    add_arrow(chrome, out, "f", PROCESS_DEVICE, event->stream_index, begin_ns, "work", event->id);
+    add_arrow(chrome, out, "f", process_of(event), event->stream_index, begin_ns, "work",
+              event->id);
 }
 
 /* The work of an earlier call is done: now it can be drawn. */
@@ -229,33 +256,44 @@ static void add_completion(struct events_chrome *chrome, struct text *out,
     const struct event *call = find_recent(chrome, event->cause_id);
     uint64_t end_ns = events_since(chrome->info, event->begin_ns);
     uint64_t last_ns = 0;
-    if (event->stream_index < STREAM_LIMIT) {
-        last_ns = chrome->work_end_ns[event->stream_index];
+    struct stream_state *stream = stream_of(chrome, event);
+    if (stream) {
+        last_ns = stream->work_end_ns;
         if (end_ns > last_ns)
-            chrome->work_end_ns[event->stream_index] = end_ns;
+            stream->work_end_ns = end_ns;
     }
     if (!call)
         return;
     uint64_t begin_ns = events_since(chrome->info, call->begin_ns);
     if (begin_ns < last_ns)
         begin_ns = last_ns;
-    add_slice(chrome, out, PROCESS_DEVICE, event->stream_index, call, begin_ns, end_ns, NULL);
-    add_arrow(chrome, out, "f", PROCESS_DEVICE, event->stream_index, begin_ns, "work", call->id);
+    add_slice(chrome, out, process_of(event), event->stream_index, call, begin_ns, end_ns, NULL);
+    add_arrow(chrome, out, "f", process_of(event), event->stream_index, begin_ns, "work", call->id);
+}
+
+static void name_process(struct events_chrome *chrome, struct text *out, int process,
+                         const char *name)
+{
+    begin_entry(chrome, out);
+    text_addf(out, "{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"%s\"}}",
+              process, name);
 }
 
 void events_chrome_begin(struct events_chrome *chrome, struct text *out)
 {
-    static const char *const names[] = { "", "host threads", "device streams" };
     text_add(out, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"device\":");
     escape_json(out, chrome->info->device);
     text_add(out, ",\"command\":");
     escape_json(out, chrome->info->command);
     text_add(out, "},\"traceEvents\":[");
-    for (int i = PROCESS_HOST; i <= PROCESS_DEVICE; i++) {
-        begin_entry(chrome, out);
-        text_addf(out,
-                  "{\"ph\":\"M\",\"pid\":%d,\"name\":\"process_name\",\"args\":{\"name\":\"%s\"}}",
-                  i, names[i]);
+    name_process(chrome, out, PROCESS_HOST, "host threads");
+    name_process(chrome, out, PROCESS_DEVICE, "device streams");
+    for (uint32_t i = 1; i < EVENT_DEVICE_LIMIT; i++) {
+        struct flight_device unused;
+        char name[32];
+        snprintf(name, sizeof(name), "streams of device %" PRIu32, i);
+        if (flight_device_at(chrome->reader, i, &unused))
+            name_process(chrome, out, PROCESS_DEVICE + (int)i, name);
     }
 }
 
@@ -279,17 +317,18 @@ void events_chrome_add(struct events_chrome *chrome, const struct event *event, 
         add_instant(chrome, out, event);
 }
 
-/* Where streams stopped, from the crumbs. */
-static void add_stopped(struct events_chrome *chrome, struct text *out)
+/* Where streams of a device stopped, from its crumbs. */
+static void add_stopped(struct events_chrome *chrome, uint32_t device_index, struct text *out)
 {
-    const struct crumb_page *crumbs = flight_reader_crumbs(chrome->reader);
-    for (uint32_t i = 0; i < CRUMB_STREAM_LIMIT; i++) {
+    const struct crumb_page *crumbs = flight_reader_device_crumbs(chrome->reader, device_index);
+    int process = PROCESS_DEVICE + (int)device_index;
+    for (uint32_t i = 0; crumbs && i < CRUMB_STREAM_LIMIT; i++) {
         uint64_t entered = crumb_entered(&crumbs->streams[i]);
         const struct event *call = find_recent(chrome, entered);
         if (!call || entered <= crumb_finished(&crumbs->streams[i]))
             continue;
-        name_track(chrome, out, PROCESS_DEVICE, i);
-        add_entry(chrome, out, "i", PROCESS_DEVICE, i, events_since(chrome->info, call->begin_ns));
+        name_track(chrome, out, process, i);
+        add_entry(chrome, out, "i", process, i, events_since(chrome->info, call->begin_ns));
         text_add(out, ",\"s\":\"p\"");
         add_name(out,
                  crumb_order(crumbs) == CRUMB_ORDER_EXACT ? "entered, not finished"
@@ -302,6 +341,7 @@ static void add_stopped(struct events_chrome *chrome, struct text *out)
 
 void events_chrome_end(struct events_chrome *chrome, struct text *out)
 {
-    add_stopped(chrome, out);
+    for (uint32_t i = 0; i < EVENT_DEVICE_LIMIT; i++)
+        add_stopped(chrome, i, out);
     text_add(out, "\n]}\n");
 }

@@ -129,12 +129,56 @@ static void test_timeline_of_a_queue(void **state)
     temp_folder_release(&folder);
 }
 
+/* Work on stream 0 of each of two devices, at the same time: two tracks. */
+static void test_timeline_of_two_devices(void **state)
+{
+    (void)state;
+    struct temp_folder folder;
+    struct capture capture;
+    struct flight *flight;
+    struct flight_reader *reader;
+    struct error err;
+    struct flight_options options = {
+        .record_count = 16, .device_count = 2, .device = "d", .command = "c"
+    };
+    temp_folder_init(&folder);
+    CHECK_OK(flight_create(temp_folder_path(&folder, "flight").text, &options, &flight, &err),
+             &err);
+    uint64_t start_ns = clock_ns();
+    for (uint64_t id = 1; id <= 4; id++) {
+        struct event event = specimen_event(start_ns, id, id < 3 ? EVENT_LAUNCH : EVENT_COMPLETION,
+                                            id == 1 ? "first" : "second");
+        event.device_index = (uint16_t)((id - 1) % 2);
+        event.stream_index = 0;
+        event.cause_id = id < 3 ? 0 : id - 2;
+        if (id >= 3) {
+            event.begin_ns = start_ns + id * 1000000;
+            event.end_ns = event.begin_ns;
+        }
+        specimen_tell(flight, event);
+    }
+    flight_close(flight);
+    CHECK_OK(flight_open(temp_folder_path(&folder, "flight").text, &reader, &err), &err);
+    print_events(reader, &everything, REPORT_EVENT_CHROME, &capture);
+    json_t *root = parse_timeline(&capture), *entries = json_object_get(root, "traceEvents");
+    json_t *first = find_slice(entries, 2, "first"), *second = find_slice(entries, 3, "second");
+    /* The second does not wait for the first. */
+    assert_true(json_number_value(json_object_get(second, "ts")) <
+                json_number_value(json_object_get(first, "ts")) +
+                    json_number_value(json_object_get(first, "dur")));
+    json_decref(root);
+    text_release(&capture.text);
+    flight_reader_close(reader);
+    temp_folder_release(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_timeline),
         cmocka_unit_test(test_timeline_of_calls),
         cmocka_unit_test(test_timeline_of_a_queue),
+        cmocka_unit_test(test_timeline_of_two_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
