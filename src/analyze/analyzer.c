@@ -1,6 +1,8 @@
 /* analyzer.c - one event after another through ledger, order and hypotheses. */
 #include "analyze/analyze_impl.h"
 
+#include "base/size.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +168,7 @@ static void note_event(struct analyzer *analyzer, const struct event *event)
     if (!analyzer->last_id)
         analyzer->first_id = event->id;
     analyzer->last_id = event->id;
-    uint64_t latest = event->end_ns > event->begin_ns ? event->end_ns : event->begin_ns;
+    uint64_t latest = max_u64(event->end_ns, event->begin_ns);
     if (latest > analyzer->last_ns)
         analyzer->last_ns = latest;
     if (event->kind == EVENT_RUN) {
@@ -252,7 +254,7 @@ enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *
     if (info && info->device_count)
         analyzer->crumb_page_count = info->device_count;
     take_crumb_places(analyzer);
-    analyzer->now_ns = now_ns > analyzer->last_ns ? now_ns : analyzer->last_ns;
+    analyzer->now_ns = max_u64(now_ns, analyzer->last_ns);
     result->closed = analyzer->device_closed;
     result->lost_count += analyze_forgotten(analyzer);
     if (info) {
@@ -277,7 +279,7 @@ enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *
     enum hypothesis exact[] = { HYPOTHESIS_MISSING_SYNC, HYPOTHESIS_OVERLAPPING_COPIES };
     for (size_t i = 0; i < COUNT_OF(exact); i++) {
         struct hypothesis_coverage *coverage = &result->coverage[exact[i]];
-        coverage->checked -= forgotten < coverage->checked ? forgotten : coverage->checked;
+        coverage->checked -= min_u64(forgotten, coverage->checked);
     }
     analyzer->crumbs = NULL;
     result->ending = ending_of(analyzer);

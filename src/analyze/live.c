@@ -10,6 +10,7 @@
 #include "analyze/analyze_impl.h"
 
 #include "base/clock.h"
+#include "base/size.h"
 #include "event/crumb_watch.h"
 
 #include <pthread.h>
@@ -124,7 +125,7 @@ static uint64_t now_of(const struct analyze_live *live)
 static bool makes_calls(struct analyze_live *live)
 {
     struct event event;
-    uint64_t from = live->newest_id > live->next_id ? live->newest_id : live->next_id;
+    uint64_t from = max_u64(live->newest_id, live->next_id);
     for (uint64_t id = from + HOLE_LOOK_AHEAD; id > from; id--)
         if (flight_peek(live->flight, id, &event) != FLIGHT_ABSENT) {
             live->newest_id = id;

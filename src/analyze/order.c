@@ -16,6 +16,8 @@
  * slots in tickets.c. */
 #include "analyze/analyze_impl.h"
 
+#include "base/size.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,7 +221,7 @@ static void abandon_stream(struct analyzer *analyzer, const struct event *event,
     const struct order *order = &analyzer->order;
     uint32_t index = order_place_of(order, event);
     const struct stream_state *stream = order_stream_at(order, index);
-    uint32_t count = order->mark_count < MARK_LIMIT ? order->mark_count : MARK_LIMIT;
+    uint32_t count = min_u64(order->mark_count, MARK_LIMIT);
     /* A mark that was recorded after the work can still be waited for instead. */
     for (uint32_t i = 0; stream && i < count; i++)
         if (order->marks[i].stream == index && order->marks[i].last_id == stream->last_id)

@@ -2,7 +2,9 @@
  * ranges are not in it: they are rebuilt from what the ring still holds. Results of equal runs fill
  * what room is left, so that a later run can be compared with them. */
 #include "analyze/save.h"
+
 #include "analyze/analyze_impl.h"
+#include "base/size.h"
 
 #include <string.h>
 
@@ -174,7 +176,7 @@ size_t analyzer_save(const struct analyzer *analyzer, void *bytes, size_t capaci
     size_t results_at = out.at;
     put_number(&out, 0, 4);
     size_t room = (capacity - out.at) / 32;
-    size_t result_count = analyzer->results.count < room ? analyzer->results.count : room;
+    size_t result_count = min_u64(analyzer->results.count, room);
     for (size_t i = 0; i < result_count; i++) {
         const struct result_entry *entry = &analyzer->results.entries[i];
         put_number(&out, entry->key, 8);

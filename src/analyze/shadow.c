@@ -8,6 +8,8 @@
  * dropped early, and counted. */
 #include "analyze/analyze_impl.h"
 
+#include "base/size.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +45,7 @@ void shadow_forget(struct order *order, struct shadow *shadow)
     shadow->intervals[0] =
         (struct shadow_interval){ .end = end, .write = untouched, .written = true };
     shadow->count = 1;
-    order->interval_count -= gone < order->interval_count ? gone : order->interval_count;
+    order->interval_count -= min_u64(gone, order->interval_count);
 }
 
 /* ---- Cutting and melting -------------------------------------------------------------------- */
@@ -138,7 +140,7 @@ static void melt(struct order *order, struct shadow *shadow, uint32_t first, uin
     memmove(&shadow->intervals[kept + 1], &shadow->intervals[last + 1],
             (shadow->count - last - 1) * sizeof(*shadow->intervals));
     shadow->count -= gone;
-    order->interval_count -= gone < order->interval_count ? gone : order->interval_count;
+    order->interval_count -= min_u64(gone, order->interval_count);
 }
 
 /* ---- Accesses ------------------------------------------------------------------------------- */
@@ -203,7 +205,7 @@ void shadow_access(struct analyzer *analyzer, const struct work *work,
         !shadow->count)
         return;
     uint64_t left = entry->bytes - start;
-    uint64_t end = start + (access->bytes < left ? access->bytes : left);
+    uint64_t end = start + min_u64(access->bytes, left);
     struct touch touch = { .event_id = work->replay ? work->replay->id : work->event->id,
                            .tick = work->tick,
                            .node = work->node,
@@ -223,8 +225,8 @@ void shadow_access(struct analyzer *analyzer, const struct work *work,
         order->forgotten_accesses++;
     for (uint32_t i = first; i < last; i++) {
         struct shadow_interval *interval = &shadow->intervals[i];
-        uint64_t from = interval->start > start ? interval->start : start;
-        uint64_t to = interval->end < end ? interval->end : end;
+        uint64_t from = max_u64(interval->start, start);
+        uint64_t to = min_u64(interval->end, end);
         /* An uncut interval also stands for bytes this access does not touch: no claims. */
         if (exact && unordered(work, &interval->write))
             tell(&probe, CONFLICT_UNORDERED, &interval->write, from, to);

@@ -16,6 +16,8 @@
  * the order of their calls. */
 #include "analyze/analyze_impl.h"
 
+#include "base/size.h"
+
 #include <string.h>
 
 /* Further away than this an address says nothing of an operand. */
@@ -108,7 +110,7 @@ static uint32_t pages_of(const struct suspects *suspects, uint64_t event_id, uin
             pages = (uint32_t)(access_distance(access, near->address) >> PAGE_BITS);
         else if (access_wraps(suspects->analyzer, call->device_index, access, near->address))
             pages = PAGES_WRAPPED;
-        least = pages < least ? pages : least;
+        least = min_u64(pages, least);
     }
     return least;
 }

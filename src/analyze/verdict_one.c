@@ -2,6 +2,8 @@
  * from what was looked at without finding anything. */
 #include "analyze/verdict.h"
 
+#include "base/size.h"
+
 static bool is_direct(const struct finding *finding)
 {
     return finding->certainty == FINDING_DIRECT;
@@ -72,7 +74,7 @@ static uint64_t trials_of(const struct verdict_input *input, const struct hypoth
         uint64_t count = input->analyses[i]->compared_count;
         compared += count ? count + 1 : 0; /* and the one they were compared with */
     }
-    return compared < input->recorded_count ? compared : input->recorded_count;
+    return min_u64(compared, input->recorded_count);
 }
 
 /* Nothing was found: what keeps that from meaning something? */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/parallel.h"
+#include "base/size.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -228,8 +229,8 @@ enum status copier_create(uint32_t thread_limit, struct copier **ret_copier, str
     pthread_cond_init(&copier->parts, NULL);
     pthread_cond_init(&copier->landed, NULL);
     uint32_t spare = parallel_processor_count() - 1; /* one is the caller's */
-    copier->wanted = spare < thread_limit ? spare : thread_limit;
-    copier->wanted = copier->wanted < THREAD_LIMIT ? copier->wanted : THREAD_LIMIT;
+    copier->wanted = min_u64(spare, thread_limit);
+    copier->wanted = min_u64(copier->wanted, THREAD_LIMIT);
     fault_install();
     *ret_copier = copier;
     return STATUS_OK;

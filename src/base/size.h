@@ -1,10 +1,21 @@
-/* size.h - size arithmetic that cannot wrap. All functions return false where the result would
- * wrap, and leave *ret alone then. */
+/* size.h - arithmetic of sizes. Functions that could wrap return false instead, and leave *ret alone
+ * then. */
 #ifndef GRETA_BASE_SIZE_H
 #define GRETA_BASE_SIZE_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Also for smaller unsigned types, whose values the result has. */
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
 
 static inline bool size_add(uint64_t a, uint64_t b, uint64_t *ret)
 {

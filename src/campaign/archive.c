@@ -3,6 +3,7 @@
 #include "campaign/archive.h"
 
 #include "base/array.h"
+#include "base/size.h"
 #include "campaign/files.h"
 #include "campaign/lock.h"
 #include "report/earlier.h"
@@ -69,11 +70,10 @@ static void read_summary(struct reading *reading, int folder, struct campaign_ar
 {
     struct report_summary summary = { 0 };
     struct error err;
-    uint64_t limit = reading->left_bytes < SUMMARY_LIMIT_BYTES ? reading->left_bytes
-                                                               : SUMMARY_LIMIT_BYTES;
+    uint64_t limit = min_u64(reading->left_bytes, SUMMARY_LIMIT_BYTES);
     uint64_t bytes = summary_bytes(folder);
     enum status status = archive_read_summary(folder, audit->id, limit, &summary, &err);
-    reading->left_bytes -= bytes < limit ? bytes : limit;
+    reading->left_bytes -= min_u64(bytes, limit);
     if (!status && strcmp(summary.id, audit->id) != 0)
         status = error_set(&err, STATUS_BAD_FILE,
                            "summary.json: id: expected the folder's name, found another");

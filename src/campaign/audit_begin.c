@@ -2,6 +2,8 @@
  * identified, folder and locks taken; for one that is resumed, the rows finished before. */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "campaign/audit.h"
+
+#include "base/size.h"
 #include "campaign/inject_stage.h"
 
 #include "campaign/worker.h"
@@ -167,8 +169,8 @@ static struct campaign_extent extent_of(const struct audit *audit)
         struct job job = audit_row_job(audit, &audit->matrix.rows[i]);
         uint64_t steps = inject_stage_steps(&job);
         uint64_t runs = 2 * (uint64_t)job.iterations; /* with a round of streams after each */
-        extent.step_limit = steps > extent.step_limit ? steps : extent.step_limit;
-        extent.run_count = runs > extent.run_count ? runs : extent.run_count;
+        extent.step_limit = max_u64(steps, extent.step_limit);
+        extent.run_count = max_u64(runs, extent.run_count);
     }
     return extent;
 }

@@ -2,6 +2,8 @@
  */
 #include "campaign/search.h"
 
+#include "base/size.h"
+
 #include "campaign/files.h"
 #include "ops/ops.h"
 
@@ -110,7 +112,7 @@ static enum status run_try(void *context, const struct search_try *try,
 static uint32_t iterations_of(uint32_t planned, uint64_t iteration)
 {
     uint64_t wanted = 2 * iteration;
-    uint64_t most = planned < ITERATIONS_MOST ? planned : ITERATIONS_MOST;
+    uint64_t most = min_u64(planned, ITERATIONS_MOST);
     if (wanted > most)
         wanted = most;
     return wanted < ITERATIONS_LEAST ? ITERATIONS_LEAST : (uint32_t)wanted;

@@ -7,6 +7,7 @@
 #include "campaign/worker.h"
 
 #include "base/clock.h"
+#include "base/size.h"
 #include "campaign/shadow.h"
 #include "session/session.h"
 
@@ -83,9 +84,7 @@ static enum status open_engine(struct work_infer *work, struct error *err)
         return error_set(err, STATUS_USAGE, "cache type: expected f32, f16 or q8_0, found '%s'",
                          job->kv_type);
     if (!options.context)
-        options.context = work->report.config.context_length < CONTEXT_LIMIT
-                              ? work->report.config.context_length
-                              : CONTEXT_LIMIT;
+        options.context = min_u64(work->report.config.context_length, CONTEXT_LIMIT);
     TRY(engine_open(&work->worker->ops, work->file, &work->report, &options, &work->engine, err));
     uint32_t context = engine_budget(work->engine)->options.context;
     if (work->prompt.count >= context)
@@ -170,8 +169,7 @@ void work_infer_close(struct work_infer *work)
 static enum status make_noise(struct work_infer *work, struct error *err)
 {
     struct device *device = work->worker->device;
-    uint32_t count = work->draw.streams < work->noise_count ? work->draw.streams
-                                                            : work->noise_count;
+    uint32_t count = min_u64(work->draw.streams, work->noise_count);
     for (uint32_t i = 0; i < count; i++) {
         const struct noise *noise = &work->noise[i];
         struct event_scope scope = { .step = -1, .layer = -1, .tensor = "noise" };

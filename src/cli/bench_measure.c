@@ -5,6 +5,7 @@
 #include "cli/bench_measure.h"
 
 #include "base/clock.h"
+#include "base/size.h"
 
 #include <stdlib.h>
 
@@ -72,8 +73,8 @@ static enum status run_runs(struct bench_measure *measure, struct session *sessi
     if (test->depth)
         TRY(run_requests(measure, session, test->depth, 0, 2, err));
     if (!measure->no_warmup)
-        TRY(run_test(measure, session, test->depth, test->prompt < batch ? test->prompt : batch,
-                     test->generate < WARMUP_STEPS ? test->generate : WARMUP_STEPS, &unused, err));
+        TRY(run_test(measure, session, test->depth, min_u64(test->prompt, batch),
+                     min_u64(test->generate, WARMUP_STEPS), &unused, err));
     for (uint32_t i = 0; i < measure->repeats; i++) {
         TRY(progress_step(measure->progress, measure->runs_begun++, measure->run_count, err));
         TRY(run_test(measure, session, test->depth, test->prompt, test->generate, &samples_ns[i],

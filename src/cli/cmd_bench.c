@@ -15,6 +15,7 @@
 #include "cli/model_options.h"
 
 #include "base/parallel.h"
+#include "base/size.h"
 #include "device/all/all.h"
 #include "inject/inject.h"
 
@@ -178,8 +179,8 @@ static enum status prepare_model(struct bench *bench, struct error *err)
                          bench->model);
     bool on_host = strcmp(bench->device_name, "host") == 0;
     uint32_t batch = settings->micro_batch ? settings->micro_batch : engine_batch_default(!on_host);
-    batch = batch_asked(settings) < batch ? batch_asked(settings) : batch;
-    engine_options.batch_limit = batch < settings->sequences ? settings->sequences : batch;
+    batch = min_u64(batch_asked(settings), batch);
+    engine_options.batch_limit = max_u64(batch, settings->sequences);
     bench->engine_options = engine_options;
     return STATUS_OK;
 }
@@ -329,9 +330,8 @@ static enum cli_exit exit_of(const struct bench *bench)
     size_t count = cli_audit_finding_count(bench->audit);
     switch (cli_audit_answer(bench->audit)) {
     case CLI_AUDIT_FINDINGS:
-        fprintf(stderr,
-                "Audit findings: the speed was measured, and the audit has %zu finding%s\n", count,
-                count == 1 ? "" : "s");
+        fprintf(stderr, "Audit findings: the speed was measured, and the audit has %zu finding%s\n",
+                count, count == 1 ? "" : "s");
         return CLI_EXIT_FAILED;
     case CLI_AUDIT_UNKNOWN:
         return CLI_EXIT_UNDECIDED;

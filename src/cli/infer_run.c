@@ -1,6 +1,8 @@
 /* infer_run.c - see infer_run.h. */
 #include "cli/infer_run.h"
 
+#include "base/size.h"
+
 #include "campaign/campaign.h"
 #include "cli/audit_sink.h"
 #include "cli/default_model.h"
@@ -113,7 +115,7 @@ static enum status choose_engine_options(const struct infer_run *run,
     TRY(cli_cache_type(settings->kv_type, settings->key_type, settings->value_type,
                        &options->kv_dtype, err));
     if (!options->context)
-        options->context = trained < CONTEXT_DEFAULT ? trained : CONTEXT_DEFAULT;
+        options->context = min_u64(trained, CONTEXT_DEFAULT);
     if (options->context > trained)
         cli_warn(run->invocation,
                  "--ctx-size %u: the model was made for %u tokens; quality drops beyond that",

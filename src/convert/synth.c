@@ -11,6 +11,7 @@
 #include "convert/convert_impl.h"
 
 #include "base/parallel.h"
+#include "base/size.h"
 #include "convert/synth_random.h"
 #include "tensor/quant.h"
 
@@ -77,7 +78,7 @@ static struct pool *find_pool(struct synthesis *synthesis, enum dtype dtype, flo
     uint32_t block = dtype_info(dtype)->block_elements;
     *pool = (struct pool){ .dtype = dtype,
                            .deviation = deviation,
-                           .unit_elements = block > UNIT_ELEMENTS_MIN ? block : UNIT_ELEMENTS_MIN,
+                           .unit_elements = max_u64(block, UNIT_ELEMENTS_MIN),
                            .seed = random_seed(synthesis->request->seed, "pool") };
     pool->unit_bytes = pool->unit_elements / block * dtype_info(dtype)->block_bytes;
     return pool;
@@ -139,7 +140,7 @@ static enum status write_matrix(struct synthesis *synthesis, const struct model_
     while (left > 0) {
         /* The last unit of a tensor may be cut: rows of 172 floats are not whole units. */
         uint64_t units = (left + pool->unit_bytes - 1) / pool->unit_bytes;
-        units = units < slab_units ? units : slab_units;
+        units = min_u64(units, slab_units);
         if (anew)
             make_units(synthesis, pool, units, &state);
         else

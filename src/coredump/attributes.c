@@ -118,8 +118,7 @@ enum status image_attributes(const struct image *image, const struct function *f
         return STATUS_OK;
     /* An argument takes 16 bytes. */
     uint64_t room = section.bytes / 16;
-    attributes.arguments = calloc((room < ARGUMENT_LIMIT ? room : ARGUMENT_LIMIT) + 1,
-                                  sizeof(*attributes.arguments));
+    attributes.arguments = calloc(min_u64(room, ARGUMENT_LIMIT) + 1, sizeof(*attributes.arguments));
     if (!attributes.arguments)
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory for arguments", image->source);
     bytes_init(&in, image->elf.data + section.offset, section.bytes, image->source);

@@ -171,7 +171,7 @@ struct text_view elf_string(struct text_view table, uint64_t offset)
         return (struct text_view){ "", 0 };
     const char *text = table.bytes + offset;
     uint64_t left = table.length - offset;
-    return (struct text_view){ text, strnlen(text, left < ELF_NAME_BYTES ? left : ELF_NAME_BYTES) };
+    return (struct text_view){ text, strnlen(text, min_u64(left, ELF_NAME_BYTES)) };
 }
 
 struct text_view elf_section_name(const struct elf *elf, const struct elf_section *section)

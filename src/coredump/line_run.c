@@ -3,6 +3,7 @@
 #include "coredump/line_run.h"
 
 #include "base/array.h"
+#include "base/size.h"
 
 /* Rows of a sequence that are kept, to follow inlined calls: more than any kernel has. */
 #define ROW_LIMIT (1u << 20)
@@ -125,8 +126,8 @@ static void find_bounds(struct run *run)
         uint64_t address;
         if (!target_address(run, &run->targets[i], &address))
             continue;
-        run->lowest = address < run->lowest ? address : run->lowest;
-        run->highest = address > run->highest ? address : run->highest;
+        run->lowest = min_u64(address, run->lowest);
+        run->highest = max_u64(address, run->highest);
     }
 }
 

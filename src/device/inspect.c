@@ -5,6 +5,8 @@
  * to. Their results come back through device_report_inspection and become events. */
 #include "device/device_core.h"
 
+#include "base/size.h"
+
 /* How much of the slack on each side of a buffer is checked after every launch: an overrun begins
  * here. All of it is checked when the buffer is destroyed. */
 #define CANARY_BYTES 64u
@@ -27,19 +29,14 @@ static struct device_rows dense(uint64_t address, uint64_t bytes)
     return (struct device_rows){ address, bytes, 1, bytes };
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* limit: bytes on each side, counted from the buffer. */
 static struct device_command canary_command(const struct device_memory *memory, uint64_t limit,
                                             const struct event_access *access)
 {
-    uint64_t before = least(memory->slack_before, limit);
+    uint64_t before = min_u64(memory->slack_before, limit);
     struct device_command command = {
         .source = dense(memory->address - before, before),
-        .target = dense(memory->address + memory->bytes, least(memory->slack_after, limit)),
+        .target = dense(memory->address + memory->bytes, min_u64(memory->slack_after, limit)),
         .byte = memory->canary,
         .inspection = { .what = DEVICE_INSPECT_CANARY,
                         .access = *access,

@@ -7,6 +7,7 @@
 
 #include "base/copier.h"
 #include "base/fault.h"
+#include "base/size.h"
 
 #include <inttypes.h>
 
@@ -130,7 +131,7 @@ static struct chunk next_chunk(struct copy_in *copy, uint64_t chunk_bytes)
 {
     const struct device_rows *rows = &copy->rows;
     uint64_t run_bytes = run_bytes_of(rows), left = run_bytes - copy->at;
-    uint64_t bytes = left < chunk_bytes ? left : chunk_bytes;
+    uint64_t bytes = min_u64(left, chunk_bytes);
     struct chunk chunk = { .target = slice(rows, copy->run * rows->stride_bytes + copy->at, bytes),
                            .source_at = copy->given,
                            .source = copy->source ? copy->source + copy->given : NULL,
@@ -152,7 +153,7 @@ static enum status fill_slots(struct call *call, const struct stream_slot *strea
 {
     struct device *device = call->device;
     uint64_t slot_bytes = device->options.staging_slot_bytes;
-    uint64_t chunk_bytes = slot_bytes < CHUNK_BYTES ? slot_bytes : CHUNK_BYTES;
+    uint64_t chunk_bytes = min_u64(slot_bytes, CHUNK_BYTES);
     uint64_t limit = device->options.staging_slot_count / 2;
     limit = limit > CHUNK_LIMIT ? CHUNK_LIMIT : limit ? limit : 1;
     if (copy->reader) /* this thread alone fills slots */

@@ -44,8 +44,8 @@ static struct sizes sizes_of(const struct model_config *config, const struct ops
             /* A device may pack one token and many tokens differently. */
             uint64_t one = ops_packed_row_bytes(ops, (enum dtype)dtype, inputs[i], 1);
             uint64_t many = ops_packed_row_bytes(ops, (enum dtype)dtype, inputs[i], UINT32_MAX);
-            uint64_t bytes = one > many ? one : many;
-            sizes.packed = bytes > sizes.packed ? bytes : sizes.packed;
+            uint64_t bytes = max_u64(one, many);
+            sizes.packed = max_u64(bytes, sizes.packed);
         }
     }
     return sizes;
@@ -104,7 +104,7 @@ static enum status fill_options(const struct model_config *config, const struct 
     if (!options->sequence_limit)
         options->sequence_limit = 1;
     if (!options->batch_limit)
-        options->batch_limit = options->context < batch ? options->context : batch;
+        options->batch_limit = min_u64(options->context, batch);
     if (!options->logits_limit)
         options->logits_limit = options->sequence_limit;
     if (options->logits_limit > options->batch_limit)

@@ -4,6 +4,8 @@
  */
 #include "engine/engine_impl.h"
 
+#include "base/size.h"
+
 #include "tensor/quant.h"
 
 #include <inttypes.h>
@@ -104,21 +106,16 @@ static enum status check_choice(const struct engine *engine, const struct engine
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Values of the largest tensor that can be tapped. */
 static uint64_t largest_tensor(const struct engine *engine)
 {
     const struct engine_options *options = &engine->budget.options;
     const struct engine_scratch *scratch = &engine->scratch;
-    uint64_t width = larger(larger(scratch->x.shape.dims[0], scratch->q.shape.dims[0]),
-                            scratch->gate.shape.dims[0]);
+    uint64_t width = max_u64(max_u64(scratch->x.shape.dims[0], scratch->q.shape.dims[0]),
+                             scratch->gate.shape.dims[0]);
     uint64_t cache = engine->layers[0].keys.shape.dims[0] * options->context;
-    return larger(larger(width * options->batch_limit, cache),
-                  scratch->logits_buffer[0].shape.dims[0] * options->logits_limit);
+    return max_u64(max_u64(width * options->batch_limit, cache),
+                   scratch->logits_buffer[0].shape.dims[0] * options->logits_limit);
 }
 
 enum status engine_taps_create(const struct engine *engine, const struct engine_tap_choice *choices,

@@ -14,6 +14,7 @@
 #include "engine/upload.h"
 
 #include "base/parallel.h"
+#include "base/size.h"
 
 #include <stdlib.h>
 
@@ -29,15 +30,15 @@ uint64_t engine_upload_raw_bytes(enum dtype dtype, const struct shape *shape)
     uint64_t row_bytes = 0, bytes = 0;
     ASSERT(dtype_row_bytes(dtype, shape->dims[0], &row_bytes)); /* checked by the guard rail */
     ASSERT(shape_bytes(shape, dtype, &bytes));
-    uint64_t room = row_bytes > CHUNK_BYTES ? row_bytes : CHUNK_BYTES;
-    return bytes < room ? bytes : room;
+    uint64_t room = max_u64(row_bytes, CHUNK_BYTES);
+    return min_u64(bytes, room);
 }
 
 static uint32_t choose_uploader_count(uint64_t bytes)
 {
     uint64_t worth = bytes / LANE_BYTES + 1;
     uint32_t processors = parallel_processor_count();
-    uint32_t most = processors < LANE_LIMIT ? processors : LANE_LIMIT;
+    uint32_t most = min_u64(processors, LANE_LIMIT);
     return worth < most ? (uint32_t)worth : most;
 }
 

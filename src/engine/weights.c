@@ -4,6 +4,8 @@
  * so at most one tensor is in memory twice. */
 #include "engine/engine_impl.h"
 
+#include "base/size.h"
+
 struct binding {
     struct engine *engine;
     const struct gguf_file *file;
@@ -71,7 +73,7 @@ static enum status measure(struct binding *binding, const struct found_weight *w
     if (weight->dtype == weight->tensor->dtype)
         return STATUS_OK;
     uint64_t bytes = engine_upload_raw_bytes(weight->tensor->dtype, &weight->expected.shape);
-    size->raw_bytes = bytes > size->raw_bytes ? bytes : size->raw_bytes;
+    size->raw_bytes = max_u64(bytes, size->raw_bytes);
     return STATUS_OK;
 }
 

@@ -5,6 +5,8 @@
  * none. A table that is full gives 0 from then on: the event is there, who called is not. */
 #include "event/flight_layout.h"
 
+#include "base/size.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,7 +21,7 @@
 static uint64_t take_entry(uint64_t *used, uint64_t limit)
 {
     uint64_t place = __atomic_load_n(used, __ATOMIC_RELAXED);
-    return place < limit ? place : limit;
+    return min_u64(place, limit);
 }
 
 uint32_t flight_add_stack(struct flight *flight, const uint64_t *frames, size_t count)

@@ -3,6 +3,8 @@
  * against their checksums, as records are (flight_reader.c). */
 #include "event/flight_reader.h"
 
+#include "base/size.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,7 +113,7 @@ bool flight_stack(const struct flight_reader *reader, uint32_t number,
     if (number == 0 || !copy_entry(reader, reader->layout.stack_offset, number - 1,
                                    FLIGHT_STACK_COUNT, sizeof(stack), &stack))
         return false;
-    *ret_count = stack.count < FLIGHT_STACK_FRAMES ? stack.count : FLIGHT_STACK_FRAMES;
+    *ret_count = min_u64(stack.count, FLIGHT_STACK_FRAMES);
     memcpy(ret_frames, stack.frames, sizeof(stack.frames));
     return true;
 }

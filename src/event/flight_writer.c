@@ -7,6 +7,8 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "event/flight_layout.h"
 
+#include "base/size.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
@@ -231,7 +233,7 @@ void flight_prepare(const struct flight *flight, uint64_t id, uint32_t count)
     uint64_t first = id % flight->record_count, left = flight->record_count - first;
     if (flight->attached || count > flight->record_count)
         return; /* another process's mapping is not ours to fill */
-    populate(flight, first, count < left ? count : left);
+    populate(flight, first, min_u64(count, left));
     if (count > left)
         populate(flight, 0, count - left);
 }

@@ -116,7 +116,7 @@ enum status gguf_index_entries(struct gguf_shard *shard, const struct gguf_entry
         char shown[GGUF_SHOWN_NAME_BYTES];
         uint64_t first = (uint64_t)(index[i - 1] - shard->entries);
         uint64_t second = (uint64_t)(index[i] - shard->entries);
-        uint64_t later = first > second ? first : second;
+        uint64_t later = max_u64(first, second);
         uint64_t offset = (uint64_t)((const uint8_t *)shard->entries[later].key.bytes -
                                      shard->data);
         enum status status = error_set(
@@ -124,7 +124,7 @@ enum status gguf_index_entries(struct gguf_shard *shard, const struct gguf_entry
             "%s: byte %" PRIu64 ": metadata entry %" PRIu64
             ": key: expected a new key, found '%s' again (first in entry %" PRIu64 ")",
             shard->path, offset, later, text_printable(index[i]->key, shown, sizeof(shown)),
-            first < second ? first : second);
+            min_u64(first, second));
         free(index);
         return status;
     }

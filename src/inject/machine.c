@@ -3,6 +3,8 @@
  * backend. */
 #include "inject/inject_impl.h"
 
+#include "base/size.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,7 +108,7 @@ static enum status spoil_launch(struct inject *inject, const struct device_comma
     case INJECT_WRONG_OUTPUT: /* the same, 195.3 as F32, which no activation is */
         if (!dtype_row_bytes(chosen->dtype, chosen->shape.dims[0], &row_bytes))
             row_bytes = 0;
-        spoilt->commands[spoilt->count++] = fill(command, address, row_bytes < 32 ? row_bytes : 32,
+        spoilt->commands[spoilt->count++] = fill(command, address, min_u64(row_bytes, 32),
                                                  inject->spec.fault == INJECT_WRONG_OUTPUT ? 0x43
                                                                                            : 0x3C);
         break;

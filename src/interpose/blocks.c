@@ -1,6 +1,8 @@
 /* blocks.c - the memory of the program, by address. */
 #include "interpose/interpose_impl.h"
 
+#include "base/size.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +38,7 @@ static void sweep(struct blocks *blocks)
     uint64_t newest = 0, oldest = UINT64_MAX;
     for (size_t i = 0; i < blocks->count; i++) {
         uint64_t id = blocks->list[i].freed_id;
-        newest = id > newest ? id : newest;
+        newest = max_u64(id, newest);
         oldest = id && id < oldest ? id : oldest;
     }
     uint64_t middle = oldest + (newest - oldest) / 2;

@@ -6,6 +6,8 @@
  * for the bytes right there, because its neighbours are other tensors. */
 #include "interpose/interpose_impl.h"
 
+#include "base/size.h"
+
 #include <string.h>
 
 /* Bytes that a pointer into the middle of an allocation stands for: what allocators align to. */
@@ -125,13 +127,13 @@ static void add_parameters(struct interpose *interpose, struct interpose_call *c
     size_t budget = PARAMETER_BYTES_LIMIT;
     for (size_t i = 0; i < launch->parameter_count; i++) {
         const struct interpose_parameter *parameter = &launch->parameters[i];
-        size_t count = parameter->count < budget ? parameter->count : budget;
+        size_t count = min_u64(parameter->count, budget);
         budget -= count;
         for (size_t at = 0; parameter->bytes && at + sizeof(uint64_t) <= count;
              at += sizeof(uint64_t)) {
             uint64_t value;
             memcpy(&value, (const uint8_t *)parameter->bytes + at, sizeof(value));
-            add_pointer(interpose, call, value, (uint8_t)(i < 254 ? i : 254), stream);
+            add_pointer(interpose, call, value, (uint8_t)min_u64(i, 254), stream);
         }
     }
 }

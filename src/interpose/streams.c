@@ -1,6 +1,8 @@
 /* streams.c - streams, marks and waits. */
 #include "interpose/interpose_impl.h"
 
+#include "base/size.h"
+
 #include <string.h>
 
 /* ---- Streams -------------------------------------------------------------------------------- */
@@ -176,8 +178,7 @@ void interpose_sync_begin(struct interpose *interpose, struct interpose_call *ca
 
 static struct tracked_mark *find_mark(const struct interpose *interpose, uint64_t handle)
 {
-    size_t count = interpose->mark_count < MARK_TRACKED_LIMIT ? interpose->mark_count
-                                                              : MARK_TRACKED_LIMIT;
+    size_t count = min_u64(interpose->mark_count, MARK_TRACKED_LIMIT);
     for (size_t i = 0; i < count; i++)
         if (interpose->marks[i].handle == handle)
             return &interpose->marks[i];

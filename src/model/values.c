@@ -2,6 +2,7 @@
 #include "model/model_impl.h"
 
 #include "base/parallel.h"
+#include "base/size.h"
 #include "tensor/quant.h"
 
 #include <inttypes.h>
@@ -24,7 +25,7 @@ static void look_at_part(void *context, uint64_t part_index)
     const struct dtype_info *info = dtype_info(look->tensor->dtype);
     float values[CHUNK_ELEMENTS];
     uint64_t at = part_index * PART_ELEMENTS, end = at + PART_ELEMENTS;
-    end = end < look->element_count ? end : look->element_count;
+    end = min_u64(end, look->element_count);
     while (at < end) {
         size_t count = end - at < CHUNK_ELEMENTS ? (size_t)(end - at) : CHUNK_ELEMENTS;
         const uint8_t *blocks = look->tensor->data + at / info->block_elements * info->block_bytes;

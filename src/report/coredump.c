@@ -1,5 +1,7 @@
 /* coredump.c - a GPU core dump as people read it: what died where, then the evidence for it. */
 #include "report/coredump_texts.h"
+
+#include "base/size.h"
 #include "report/table.h"
 
 #include <inttypes.h>
@@ -138,9 +140,8 @@ static void add_grid_shape(const struct coredump_grid *grid, enum report_languag
 static void add_arguments(const struct coredump_grid *grid, enum report_language language,
                           struct text *text)
 {
-    const struct coredump_argument whole = { 0, (uint32_t)(grid->argument_byte_count < UINT32_MAX
-                                                               ? grid->argument_byte_count
-                                                               : UINT32_MAX) };
+    const struct coredump_argument whole = { 0, (uint32_t)min_u64(grid->argument_byte_count,
+                                                                  UINT32_MAX) };
     const struct coredump_argument *arguments = grid->arguments_known ? grid->arguments : &whole;
     size_t count = grid->arguments_known ? grid->argument_count : 1;
     struct table table;

@@ -3,6 +3,8 @@
  * factor of a million. */
 #include "report/figures.h"
 
+#include "base/size.h"
+
 #include "report/svg.h"
 
 #include <inttypes.h>
@@ -64,7 +66,7 @@ static bool is_named(const struct finding *root, const struct flight_allocation 
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
-    return a > b ? a : b;
+    return max_u64(a, b);
 }
 
 /* The event as of which memory is shown: the last that has to do with the finding. */

@@ -2,6 +2,8 @@
  * recording. At most ITEM_LIMIT events are drawn, whatever the file holds. */
 #include "report/figures.h"
 
+#include "base/size.h"
+
 #include "report/events.h"
 #include "report/svg.h"
 
@@ -86,7 +88,7 @@ static void complete_item(struct timeline *timeline, const struct event *complet
             continue;
         if (item->begin_ns < timeline->track_end_ns[track])
             item->begin_ns = timeline->track_end_ns[track];
-        item->end_ns = end_ns > item->begin_ns ? end_ns : item->begin_ns;
+        item->end_ns = max_u64(end_ns, item->begin_ns);
         timeline->completes = true;
         break;
     }
@@ -120,8 +122,7 @@ static void collect(struct timeline *timeline, const struct flight_reader *reade
     uint64_t id = info->first_id, last = info->last_id;
     if (!whole) {
         id = timeline->cause_id > BEFORE_CAUSE ? timeline->cause_id - BEFORE_CAUSE : 0;
-        uint64_t end = timeline->seen_id > timeline->cause_id ? timeline->seen_id
-                                                              : timeline->cause_id;
+        uint64_t end = max_u64(timeline->seen_id, timeline->cause_id);
         last = end < UINT64_MAX - AFTER_SEEN ? end + AFTER_SEEN : end;
     } else if (info->last_id - info->first_id > WHOLE_EVENTS) {
         id = info->last_id - WHOLE_EVENTS;
@@ -206,7 +207,7 @@ static bool place_item(const struct timeline *timeline, const struct item *item,
     if (item->begin_ns > timeline->to_ns)
         return false;
     double x = place_x(timeline, item->begin_ns);
-    double end = place_x(timeline, item->end_ns < timeline->to_ns ? item->end_ns : timeline->to_ns);
+    double end = place_x(timeline, min_u64(item->end_ns, timeline->to_ns));
     *ret_x = x;
     *ret_width = end - x < 3 ? 3 : end - x; /* thinner ones vanish on paper */
     return true;

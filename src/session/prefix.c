@@ -4,12 +4,14 @@
  * A sequence keeps its tokens after its request has ended, until the next request begins in it. */
 #include "session/session_impl.h"
 
+#include "base/size.h"
+
 #include <stdlib.h>
 
 static uint32_t count_common(const uint32_t *a, uint32_t a_count, const uint32_t *b,
                              uint32_t b_count)
 {
-    uint32_t common = 0, least = a_count < b_count ? a_count : b_count;
+    uint32_t common = 0, least = min_u64(a_count, b_count);
     while (common < least && a[common] == b[common])
         common++;
     return common;

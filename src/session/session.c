@@ -5,6 +5,7 @@
 #include "session/session_impl.h"
 
 #include "base/clock.h"
+#include "base/size.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -236,9 +237,7 @@ const struct session_timing *session_timing(const struct session *session)
 static enum status allocate(struct session *session, struct error *err)
 {
     const struct engine_options *limits = &engine_budget(session->engine)->options;
-    session->sequence_count = limits->logits_limit < limits->sequence_limit
-                                  ? limits->logits_limit
-                                  : limits->sequence_limit;
+    session->sequence_count = min_u64(limits->logits_limit, limits->sequence_limit);
     session->sequences = calloc(session->sequence_count, sizeof(*session->sequences));
     session->tokens = calloc(limits->batch_limit, sizeof(*session->tokens));
     session->rows = calloc(limits->logits_limit, sizeof(*session->rows));

@@ -8,6 +8,7 @@
 #include "tokenizer/tokenizer_impl.h"
 
 #include "base/array.h"
+#include "base/size.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 static int by_text(const void *a_item, const void *b_item)
 {
     const struct tokenizer_special_text *a = a_item, *b = b_item;
-    size_t shorter = a->text.length < b->text.length ? a->text.length : b->text.length;
+    size_t shorter = min_u64(a->text.length, b->text.length);
     int order = memcmp(a->text.bytes, b->text.bytes, shorter);
     if (order)
         return order;

@@ -2,6 +2,8 @@
  * device, or in the host memory they land in. */
 #include "analyze/analyze_impl.h"
 
+#include "base/size.h"
+
 static bool ranges_meet(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 {
     return a_bytes && b_bytes && (a < b ? b - a < a_bytes : a - b < b_bytes);
@@ -12,7 +14,7 @@ static void check_host_ranges(struct analyzer *analyzer, const struct event *eve
 {
     struct order *order = &analyzer->order;
     const struct stream_state *stream = order_stream(order, event);
-    uint32_t count = order->ticket_count < TICKET_LIMIT ? order->ticket_count : TICKET_LIMIT;
+    uint32_t count = min_u64(order->ticket_count, TICKET_LIMIT);
     if (!event->copy.host_address || !event->copy.bytes || !stream)
         return;
     for (uint32_t i = 0; i < count; i++) {

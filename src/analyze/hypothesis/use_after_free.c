@@ -2,14 +2,15 @@
  * buffer destroyed while queued work still needs it, a fault in memory that was freed. */
 #include "analyze/analyze_impl.h"
 
+#include "base/size.h"
+
 /* The destruction of the buffer a refused call names, if that is known. */
 static struct analyze_place find_free(const struct analyzer *analyzer, const struct event *event)
 {
     const struct event_access *access = event_operand(event, event->operand);
     const struct ledger *ledger = &analyzer->ledger;
     const struct ledger_entry *found = NULL;
-    uint64_t count = ledger->freed_count < LEDGER_FREED_LIMIT ? ledger->freed_count
-                                                              : LEDGER_FREED_LIMIT;
+    uint64_t count = min_u64(ledger->freed_count, LEDGER_FREED_LIMIT);
     uint16_t generation = (uint16_t)event->expected;
     for (uint64_t age = 0; age < count; age++) {
         const struct ledger_entry *entry =

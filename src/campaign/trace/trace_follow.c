@@ -3,6 +3,7 @@
 #include "campaign/trace/trace.h"
 
 #include "base/clock.h"
+#include "base/size.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -89,7 +90,7 @@ static void read_note(struct trace *trace, const char *path)
     FILE *file = fopen(path, "r");
     if (file && fgets(line, sizeof(line), file)) {
         size_t length = strcspn(line, " ");
-        snprintf(trace->note, sizeof(trace->note), "%.*s", (int)(length < 31 ? length : 31), line);
+        snprintf(trace->note, sizeof(trace->note), "%.*s", (int)min_u64(length, 31), line);
         snprintf(trace->note_detail, sizeof(trace->note_detail), "%.479s",
                  line[length] ? line + length + 1 : "");
     }

@@ -2,6 +2,8 @@
  * put into it. */
 #include "campaign/trace/trace.h"
 
+#include "base/size.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,8 +33,8 @@ static bool find_program(const char *const *environment, const char *name,
             paths = environment[i] + 5;
     while (*paths) {
         size_t length = strcspn(paths, ":");
-        snprintf(ret_path, FILES_PATH_BYTES, "%.*s/%.1000s", (int)(length < 2000 ? length : 2000),
-                 paths, name);
+        snprintf(ret_path, FILES_PATH_BYTES, "%.*s/%.1000s", (int)min_u64(length, 2000), paths,
+                 name);
         if (is_program(ret_path, ret_info))
             return true;
         paths += length + (paths[length] == ':');

@@ -1,6 +1,8 @@
 /* gpu_inspect_group.c - inspections that become one kernel: gathered, launched, reported. */
 #include "device/gpu/gpu_inspect_impl.h"
 
+#include "base/size.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,7 +146,7 @@ int gpu_inspect_group_launch(struct gpu_device *gpu, const struct gpu_stream *st
     memcpy(call.params, &params, sizeof(params));
     for (uint32_t i = first; i < first + count; i++) {
         uint32_t parts = parts_of(&group->regions[i]);
-        grid.x = parts > grid.x ? parts : grid.x;
+        grid.x = max_u64(parts, grid.x);
     }
     return runtime->launch(runtime->self, gpu->inspect_function, &grid, stream->handle, &call);
 }

@@ -58,7 +58,7 @@ static int make_mapped(struct gpu_device *gpu, uint64_t bytes, struct gpu_memory
     }
     *ret_address = memory->base + memory->base_bytes - room;
     uint64_t before = *ret_address - memory->base;
-    memory->front_bytes = before < ZONE_BYTES ? before : ZONE_BYTES;
+    memory->front_bytes = min_u64(before, ZONE_BYTES);
     memory->back_bytes = room - bytes;
     return 0;
 }

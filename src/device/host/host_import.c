@@ -8,6 +8,7 @@
 #include "device/host/host_impl.h"
 
 #include "base/parallel.h"
+#include "base/size.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -116,7 +117,7 @@ static uint8_t *take_room(struct host_device *host, uint64_t bytes, struct host_
     if (chunk) {
         room = chunk->begin + chunk->used;
         size_t used = chunk->used + round_up((size_t)bytes, ALIGNMENT);
-        chunk->used = used < chunk->capacity ? used : chunk->capacity;
+        chunk->used = min_u64(used, chunk->capacity);
         chunk->users++;
     }
     pthread_mutex_unlock(&host->import_lock);
@@ -150,7 +151,7 @@ static void copy_part(void *context, uint64_t index)
     struct copying *copying = context;
     uint64_t first = index * PART_BYTES, left = copying->bytes - first;
     if (!fault_copy(copying->target + first, copying->source + first,
-                    (size_t)(left < PART_BYTES ? left : PART_BYTES)))
+                    (size_t)min_u64(left, PART_BYTES)))
         __atomic_store_n(&copying->failed, 1, __ATOMIC_RELAXED);
 }
 

@@ -5,6 +5,8 @@
  * stream that has tiles left. */
 #include "device/host/host_impl.h"
 
+#include "base/size.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +45,7 @@ struct host_pool {
 void host_pool_announce(struct host_pool *pool, const struct device_command *command)
 {
     struct device_host_call call = { .params = command->params, .operands = command->operands };
-    uint32_t count = pool->thread_count < FETCH_LIMIT ? pool->thread_count : FETCH_LIMIT;
+    uint32_t count = min_u64(pool->thread_count, FETCH_LIMIT);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t address = 0, bytes = 0;
         uint64_t tile = host_share_begin(host_pool_workers(pool), command->tile_count, i + 1);
@@ -66,7 +68,7 @@ static void fetch_ahead(const struct host_pool *pool, uint32_t worker, uint32_t 
     if (address == *last || address == 0)
         return;
     *last = address;
-    bytes = bytes < FETCH_BYTES ? bytes : FETCH_BYTES;
+    bytes = min_u64(bytes, FETCH_BYTES);
     for (uint64_t at = 0; at < bytes; at += 64) {
         if (at % 1024 == 0 && host_word_load(&pool->work) != seen)
             return;

@@ -1,6 +1,8 @@
 /* code_object.c - see code_object.h. */
 #include "interpose/hip/code_object.h"
 
+#include "base/size.h"
+
 #include "interpose/hip/message.h"
 
 #include <stdlib.h>
@@ -158,7 +160,7 @@ static enum status read_notes(struct bytes *in, struct building *building, struc
         TRY(bytes_take(in, "note's name", ((uint64_t)name_bytes + 3) / 4 * 4, &name, err));
         TRY(bytes_take(in, "note", bytes, &data, err));
         uint64_t fill = (4 - bytes % 4) % 4;
-        in->at += fill < bytes_left(in) ? fill : bytes_left(in);
+        in->at += min_u64(fill, bytes_left(in));
         if (type != NOTE_METADATA || name_bytes != 7 || memcmp(name, "AMDGPU", 7) != 0)
             continue;
         struct bytes note;

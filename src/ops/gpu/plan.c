@@ -3,6 +3,8 @@
  * plan_matmul.c and the files it names. */
 #include "ops/gpu/gpu.h"
 
+#include "base/size.h"
+
 #include "ops/contract.h"
 #include "ops/gpu/packing.h"
 #include "ops/gpu/plan.h"
@@ -81,7 +83,7 @@ static uint32_t plan_swiglu(const struct device_gpu_request *request, struct dev
         by_four = by_four && is_aligned(&request->operands[i]);
     if (by_four) {
         steps[0] = step_of(KERNEL_swiglu_halves, rows_of(out), 1,
-                           request->chip->thread_limit < 512 ? request->chip->thread_limit : 512);
+                           min_u64(request->chip->thread_limit, 512));
         set_pack_halves_args(&steps[0],
                              (struct pack_halves_args){ .format = params->packing.format });
         steps[0].shared_bytes = WARP * sizeof(float);
@@ -188,8 +190,7 @@ static uint32_t plan_argmax(const struct device_gpu_request *request, struct dev
     uint64_t rows = rows_of(logits);
     ASSERT(rows <= GRID_Y_LIMIT);
     uint64_t blocks = divide_up(width_of(logits), ARGMAX_BLOCK_VALUES);
-    steps[0] = step_of(KERNEL_argmax, blocks < ARGMAX_BLOCKS_MOST ? blocks : ARGMAX_BLOCKS_MOST,
-                       rows, VALUE_THREADS);
+    steps[0] = step_of(KERNEL_argmax, min_u64(blocks, ARGMAX_BLOCKS_MOST), rows, VALUE_THREADS);
     steps[0].shared_bytes = WARP * sizeof(uint64_t);
     return rows > 0 && blocks > 0;
 }
@@ -208,7 +209,7 @@ static uint32_t plan_repack(const struct device_gpu_request *request, struct dev
     uint64_t rows = rows_of(target);
     if (rows == 0 || width_of(target) == 0)
         return 0;
-    uint64_t grid_y = rows < GRID_Y_LIMIT ? rows : GRID_Y_LIMIT;
+    uint64_t grid_y = min_u64(rows, GRID_Y_LIMIT);
     steps[0] = step_of(KERNEL_repack, divide_up(target->row_stride_bytes, 2 * VALUE_THREADS),
                        grid_y, VALUE_THREADS);
     set_repack_args(&steps[0], (struct repack_args){ .row_step = (uint32_t)grid_y });

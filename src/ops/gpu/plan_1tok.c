@@ -1,6 +1,8 @@
 /* plan_1tok.c - how matmuls of one token are cut for matmul_1tok.c. */
 #include "ops/gpu/gpu.h"
 
+#include "base/size.h"
+
 #include "ops/gpu/packing.h"
 #include "ops/gpu/plan_impl.h"
 #include "ops/gpu/tiling.h"
@@ -55,7 +57,7 @@ static uint64_t most_of_block(const struct device_host_operand *weights, uint32_
         uint64_t groups = divide_up(rows_of(&weights[part]),
                                     one_rows((uint32_t)weights[part].dtype));
         uint64_t each = divide_up(groups, end - cut->first_blocks[part]);
-        most = each > most ? each : most;
+        most = max_u64(each, most);
     }
     return most;
 }
@@ -73,7 +75,7 @@ static uint64_t one_blocks(const struct device_gpu_chip *chip, uint64_t groups, 
 {
     uint64_t all = chip->sm_count;
     if (parts != 1 || groups <= all)
-        return groups < all ? groups : all;
+        return min_u64(groups, all);
     uint64_t blocks = all, half = all / 2, more = all * 2 / 3;
     uint64_t held = slots * (ONE_STAGES - 1); /* groups in the rings of a block */
     if (members <= ONE_MEMBERS_FEW && half > 0) {
@@ -103,7 +105,7 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
         if (one_slice_bytes(dtype) == 0 || width_of(&weights[part]) % 256)
             return false;
         uint32_t bytes = rows * one_slice_bytes(dtype);
-        stage_bytes = bytes > stage_bytes ? bytes : stage_bytes;
+        stage_bytes = max_u64(bytes, stage_bytes);
         same = same && (k == 0 || weights[part].dtype == weights[first].dtype);
         groups += divide_up(rows_of(&weights[part]), rows);
         parts++;
@@ -116,7 +118,7 @@ static bool cut_one(const struct device_gpu_request *request, const struct group
     uint64_t members = divide_up(k, one_columns((uint32_t)dtype));
     const struct device_gpu_chip *chip = request->chip;
     uint64_t most = chip->thread_limit / WARP;
-    most = most < ONE_WARPS_MOST ? most : ONE_WARPS_MOST;
+    most = min_u64(most, ONE_WARPS_MOST);
     uint64_t slots = members <= most ? most / members : 1;
     uint64_t blocks = one_blocks(chip, groups, parts, members, slots);
     if (members > most || groups / blocks > UINT32_MAX / 4096 ||

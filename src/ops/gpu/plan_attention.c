@@ -2,6 +2,8 @@
  * token and kv head, on matrix units (attention_tiles.c, attention_apart.c), else blocks that share
  * a token's slots (attention.c). */
 #include "ops/gpu/packing.h"
+
+#include "base/size.h"
 #include "ops/gpu/plan_impl.h"
 #include "ops/gpu/tiling.h"
 #include "ops/params.h"
@@ -108,7 +110,7 @@ static struct device_gpu_step plan_attention_parts(const struct device_gpu_reque
     uint64_t parts = divide_up(2 * (uint64_t)request->chip->sm_count, units);
     uint64_t most = rows_of(keys) / ATTENTION_SLOTS_LEAST;
     most = most < 1 ? 1 : most > ATTENTION_PARTS_MOST ? ATTENTION_PARTS_MOST : most;
-    parts = parts > most ? most : parts;
+    parts = min_u64(parts, most);
     uint64_t part_bytes = heads * (params->head_dim + 2) * sizeof(float);
     if (units * sizeof(uint32_t) > GPU_COUNTER_BYTES ||
         units * parts * part_bytes > GPU_WORKSPACE_BYTES - GPU_COUNTER_BYTES)

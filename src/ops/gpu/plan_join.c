@@ -1,5 +1,7 @@
 /* plan_join.c - which launches that follow each other in a graph become one kernel. */
 #include "ops/gpu/plan_impl.h"
+
+#include "base/size.h"
 #include "ops/gpu/tiling.h"
 #include "ops/params.h"
 
@@ -45,7 +47,7 @@ static uint32_t join_attention(const struct device_gpu_request *requests,
     args.heads = (uint32_t)(width_of(&requests[2].operands[ATTENTION_Q]) / params->head_dim);
     uint32_t most = requests[2].chip->sm_count / args.heads;
     if (args.share.parts >= most)
-        args.share.parts = most > 1 ? most : 1;
+        args.share.parts = max_u64(most, 1);
     steps[0] = step_of(KERNEL_attention_step, args.share.parts * args.heads, 1, ATTENTION_THREADS);
     set_attention_step_args(&steps[0], args);
     steps[0].shared_bytes = STEP_SHARED_BYTES;

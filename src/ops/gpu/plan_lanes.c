@@ -1,5 +1,7 @@
 /* plan_lanes.c - how products of quants are cut for matmul_lanes.c. */
 #include "ops/gpu/plan_impl.h"
+
+#include "base/size.h"
 #include "ops/gpu/tiling.h"
 
 /* The fewest and the most tokens: fewer are faster with the kernels for small batches, more with
@@ -88,8 +90,8 @@ struct device_gpu_step plan_lanes(const struct device_gpu_request *request,
             continue;
         uint32_t dtype = (uint32_t)weights[part].dtype, bytes = lanes_shared_bytes(dtype, columns);
         same = blocks == 0 || (same && weights[part].dtype == weights[first].dtype);
-        shared_bytes = bytes > shared_bytes ? bytes : shared_bytes;
-        raw_bytes = tile_raw_bytes(dtype) > raw_bytes ? tile_raw_bytes(dtype) : raw_bytes;
+        shared_bytes = max_u64(bytes, shared_bytes);
+        raw_bytes = max_u64(tile_raw_bytes(dtype), raw_bytes);
         blocks = width_of(&weights[part]) / 256;
         first = part;
     }

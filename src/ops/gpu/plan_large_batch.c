@@ -7,6 +7,8 @@
  * that stays in the chip's cache. What fits none of these is decoded value by value. */
 #include "ops/gpu/gpu.h"
 
+#include "base/size.h"
+
 #include "ops/gpu/packing.h"
 #include "ops/gpu/plan_impl.h"
 #include "ops/gpu/tiling.h"
@@ -70,7 +72,7 @@ static struct matmul_tiles_args split(const struct device_gpu_chip *chip, uint64
 {
     uint64_t splits = 2 * (uint64_t)chip->sm_count / blocks;
     uint64_t most = k / SPLIT_K_LEAST < SPLITS_MOST ? k / SPLIT_K_LEAST : SPLITS_MOST;
-    splits = splits > most ? most : splits;
+    splits = min_u64(splits, most);
     uint64_t bytes = blocks * splits * tile_rows * TILE_TOKENS_WIDE * sizeof(float);
     if (splits < 1 || bytes > CHUNK_BYTES_MOST || blocks * sizeof(uint32_t) > GPU_COUNTER_BYTES)
         splits = 1;
@@ -89,7 +91,7 @@ static struct device_gpu_step plan_tiles(const struct device_gpu_request *reques
     uint64_t tiles = 0, k = 0;
     for (uint32_t part = 0; part < places->count; part++) {
         uint32_t bytes = part_bits >> part & 1 ? tile_raw_bytes((uint32_t)weights[part].dtype) : 0;
-        raw_bytes = bytes > raw_bytes ? bytes : raw_bytes;
+        raw_bytes = max_u64(bytes, raw_bytes);
     }
     uint32_t tile_rows = quants ? quant_tile_rows(request->chip, raw_bytes)
                                 : half_tile_rows(request->chip);

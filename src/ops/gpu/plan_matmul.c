@@ -3,6 +3,8 @@
  * one token, small and large batches on matrix units have files of their own. */
 #include "ops/gpu/gpu.h"
 
+#include "base/size.h"
+
 #include "ops/gpu/packing.h"
 #include "ops/gpu/plan_impl.h"
 #include "ops/gpu/tiling.h"
@@ -96,7 +98,7 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
             continue;
         uint32_t dtype = (uint32_t)weights[part].dtype;
         uint32_t bytes = way == WAY_RING ? matmul_chunk_bytes(dtype) : matmul_direct_bytes(dtype);
-        stage_bytes = bytes > stage_bytes ? bytes : stage_bytes;
+        stage_bytes = max_u64(bytes, stage_bytes);
         groups += divide_up(rows_of(&weights[part]), MATMUL_ROWS);
         first = part;
     }
@@ -114,7 +116,7 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
     fitting = fitting > BLOCKS_MOST ? BLOCKS_MOST : fitting < 1 ? 1 : fitting;
     uint64_t most = fitting * chip->sm_count;
     uint64_t blocks = divide_up(groups, warps);
-    struct device_gpu_step step = step_of(kernel, blocks < most ? blocks : most,
+    struct device_gpu_step step = step_of(kernel, min_u64(blocks, most),
                                           divide_up(tokens, UINT64_C(1) << wide), warps * WARP);
     if (way == WAY_RING)
         set_matmul_ring_args(&step, (struct matmul_ring_args){ .row_bytes = stage_bytes });
@@ -150,7 +152,7 @@ uint32_t plan_cut_blocks(const struct device_host_operand *weights, uint32_t cou
         all += bytes[part];
         parts++;
     }
-    blocks = blocks < parts ? parts : blocks;
+    blocks = max_u64(blocks, parts);
     for (uint32_t part = 0; part < 3; part++) {
         first_blocks[part] = first;
         if (bytes[part] == 0)

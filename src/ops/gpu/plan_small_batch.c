@@ -1,6 +1,8 @@
 /* plan_small_batch.c - how products of quants with a few tokens are cut for matmul_small_batch.c.
  * Measured on sm_90a, and left to it. */
 #include "ops/gpu/plan_impl.h"
+
+#include "base/size.h"
 #include "ops/gpu/tiling.h"
 
 /* Warps of a block. */
@@ -48,8 +50,8 @@ static struct small_batch_cut cut_small_batch(const struct device_gpu_chip *chip
     cut.slots = SMALL_BATCH_WARPS_MOST / cut.members;
     cut.ranges = chip->sm_count / cut.shares;
     uint64_t most = divide_up(set->groups, cut.slots);
-    cut.ranges = most < cut.ranges ? most : cut.ranges;
-    cut.ranges = cut.ranges < 1 ? 1 : cut.ranges;
+    cut.ranges = min_u64(most, cut.ranges);
+    cut.ranges = max_u64(cut.ranges, 1);
     cut.cost = divide_up(divide_up(set->groups, cut.ranges), cut.slots) * blocks;
     return cut;
 }
@@ -90,7 +92,7 @@ static bool collect_set(const struct device_gpu_request *request, const struct g
             !is_aligned(&weights[part]) ||
             weights[part].row_stride_bytes > UINT32_MAX / SMALL_BATCH_ROWS)
             return false;
-        set.warp_bytes = bytes > set.warp_bytes ? bytes : set.warp_bytes;
+        set.warp_bytes = max_u64(bytes, set.warp_bytes);
         set.same = set.same && (set.k == 0 || weights[part].dtype == weights[set.first].dtype);
         set.k = width_of(&weights[part]);
         set.groups += divide_up(rows_of(&weights[part]), SMALL_BATCH_ROWS);
