@@ -120,9 +120,9 @@ struct analyzer {
     struct results results;
     struct op_hashes op_hashes;
     struct bad_range bad_ranges[BAD_RANGE_LIMIT];
-    uint64_t bad_range_count;  /* ever */
-    struct idmap freed_stacks; /* foreign programs: call stacks whose memory is freed */
-    bool warming;              /* the events only rebuild the state; they were counted before */
+    uint64_t bad_range_count;   /* ever */
+    struct idmap made_by_stack; /* foreign programs: how many allocations a call stack made */
+    bool warming;               /* the events only rebuild the state; they were counted before */
     bool finished;
     uint64_t iteration;
     uint64_t first_id;         /* of the first event that is known */
@@ -162,8 +162,9 @@ static inline bool analyze_is_lost(const struct analyzer *analyzer, const struct
  * still for longer than the limit. Also called while the process runs. */
 void analyze_watch(struct analyzer *analyzer, const struct crumb_page *crumbs,
                    const struct event *pending, uint64_t now_ns);
-/* Memory that this call stack of a foreign program allocated was freed. */
-void analyze_note_freed(struct analyzer *analyzer, uint32_t stack_index);
+/* This call stack of a foreign program allocated memory; returns how often it has. 0: there are too
+ * many stacks to count for each. */
+uint32_t analyze_note_made(struct analyzer *analyzer, uint32_t stack_index);
 /* Events are missing. Conclusions that rest on something not having happened are dropped. */
 void analyze_forget(struct analyzer *analyzer);
 /* Events before this id are missing: torn, damaged, or overwritten. */

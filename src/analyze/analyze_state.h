@@ -61,10 +61,11 @@ struct ledger_entry {
     uint32_t buffer_index;             /* of its device */
     uint16_t generation, device_index;
     bool content_unknown; /* made before the first event that is known, or events were lost since */
-    uint64_t losses_known; /* ledger.losses when the shadow was last updated */
-    uint32_t stack_index;  /* of a foreign program: who made it */
-    uint64_t used_id;      /* of the last work with it; 0: none */
-    uint64_t launches;     /* launches before it was created */
+    uint64_t losses_known;  /* ledger.losses when the shadow was last updated */
+    uint32_t stack_index;   /* of a foreign program: who made it */
+    uint32_t stack_ordinal; /* which of the allocations of that stack, from 1; 0: not known */
+    uint64_t used_id;       /* of the last work with it; 0: none */
+    uint64_t launches;      /* launches before it was created */
     bool foreign;
     char name[EVENT_TENSOR_BYTES];
     struct shadow shadow;

@@ -10,8 +10,8 @@
 #define HANG_LIMIT_NS UINT64_C(30000000000)
 #define FINDINGS_DEFAULT 256u
 #define FINDINGS_LIMIT 65536u
-/* Beyond these a call stack counts as one that gives its memory back: nothing is claimed of it. */
-#define FREED_STACKS 8192u
+/* Nothing is claimed of the allocations of further call stacks. */
+#define STACK_LIMIT 8192u
 
 enum status analyzer_create(const struct analyze_options *options, struct analyzer **ret_analyzer,
                             struct error *err)
@@ -43,7 +43,7 @@ enum status analyzer_create(const struct analyze_options *options, struct analyz
     bool good = ledger_init(&analyzer->ledger) && order_init(&analyzer->order) &&
                 idmap_init(&results->map, RESULT_LIMIT) &&
                 idmap_init(&results->nth, RESULT_NTH_LIMIT) &&
-                idmap_init(&analyzer->freed_stacks, FREED_STACKS) && analyzer->history.entries &&
+                idmap_init(&analyzer->made_by_stack, STACK_LIMIT) && analyzer->history.entries &&
                 results->entries && (!guarded || analyzer->history.clocks);
     if (!good) {
         analyzer_destroy(analyzer);
@@ -62,7 +62,7 @@ void analyzer_destroy(struct analyzer *analyzer)
     graphs_release(&analyzer->graphs);
     idmap_release(&analyzer->results.map);
     idmap_release(&analyzer->results.nth);
-    idmap_release(&analyzer->freed_stacks);
+    idmap_release(&analyzer->made_by_stack);
     op_hashes_release(&analyzer->op_hashes);
     free(analyzer->results.entries);
     free(analyzer->history.entries);
@@ -110,9 +110,11 @@ void analyze_lost(struct analyzer *analyzer, uint64_t count)
     analyze_gap(analyzer, analyzer->last_id + 1);
 }
 
-void analyze_note_freed(struct analyzer *analyzer, uint32_t stack_index)
+uint32_t analyze_note_made(struct analyzer *analyzer, uint32_t stack_index)
 {
-    idmap_set(&analyzer->freed_stacks, stack_index, 1);
+    uint32_t made = idmap_find(&analyzer->made_by_stack, stack_index);
+    made = made == IDMAP_NONE ? 1 : made < INT32_MAX ? made + 1 : made;
+    return idmap_set(&analyzer->made_by_stack, stack_index, made) ? made : 0;
 }
 
 /* ---- Events --------------------------------------------------------------------------------- */

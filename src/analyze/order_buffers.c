@@ -30,6 +30,8 @@ void order_buffer_create(struct analyzer *analyzer, const struct event *event)
                                            range->buffer_index);
     if (old && old->created_id == event->id)
         return; /* the file's table of allocations named it before */
+    if (entry.foreign && entry.stack_index)
+        entry.stack_ordinal = analyze_note_made(analyzer, entry.stack_index);
     if (old && old->shadow.count)
         order->interval_count -= old->shadow.count - 1;
     struct ledger_entry *added = ledger_add(&analyzer->ledger, &entry);
@@ -73,8 +75,6 @@ void order_buffer_destroy(struct analyzer *analyzer, const struct event *event,
                              entry);
     if (entry->shadow.count)
         analyzer->order.interval_count -= entry->shadow.count - 1;
-    if (foreign)
-        analyze_note_freed(analyzer, entry->stack_index);
     ledger_remove(&analyzer->ledger, event->device_index, event->accesses[0].buffer_index,
                   event->id);
     if (waits && event->outcome == EVENT_DONE)

@@ -1,10 +1,12 @@
-/* leak.c - memory that a foreign program takes again and again at one place and never gives back.
+/* leak.c - memory that a foreign program takes again and again at one place and does not give back.
  *
  * That some memory is alive when a process ends is nothing: half of all programs leave it to the
  * driver, and weights are kept until then. A leak is what grows: many allocations of one call
- * stack, made with launches in between, none of which was ever given back, and of which all but the
- * last were not used again, alive when the process has ended in order. What a caching allocator
- * keeps is none: it gives it out again itself.
+ * stack, made with launches in between, and of which all but the last were not used again, alive
+ * when the process has ended in order. If others of the same stack were given back, those that are
+ * left must come from all of the program's life: what was kept of the first allocations is a
+ * reserve, of the last ones a cache. What a caching allocator keeps is none: it gives it out again
+ * itself.
  *
  * Calls cannot prove that the memory is not wanted any more: a pointer may lie in memory that is
  * not seen. So a leak is only possible, and the growth is its evidence. */
@@ -14,6 +16,8 @@
 
 /* Minimum number of allocations by one call stack that setting up does not explain. */
 #define LEAK_LEAST 8u
+/* Of what a call stack allocated, some must be left from each of so many equal parts. */
+#define LEAK_PARTS 4u
 
 static void on_event(struct analyzer *analyzer, const struct event *event)
 {
@@ -24,7 +28,7 @@ static void on_event(struct analyzer *analyzer, const struct event *event)
 
 static bool is_suspect(const struct ledger_entry *entry)
 {
-    return entry->bytes && entry->foreign && entry->stack_index;
+    return entry->bytes && entry->foreign && entry->stack_index && entry->stack_ordinal;
 }
 
 static void add_leak(struct analyzer *analyzer, const struct ledger_entry *first, uint64_t count,
@@ -67,8 +71,23 @@ static bool grows(const struct ledger_entry **entries, size_t count)
     return rounds >= LEAK_LEAST && left >= LEAK_LEAST - 1;
 }
 
+/* made: allocations of the call stack, freed ones too. */
+static bool is_spread(const struct ledger_entry *const *entries, size_t count, uint32_t made)
+{
+    size_t left[LEAK_PARTS] = { 0 };
+    if (count == made)
+        return true;
+    for (size_t i = 0; i < count; i++)
+        left[(uint64_t)(entries[i]->stack_ordinal - 1) * LEAK_PARTS / made]++;
+    for (size_t i = 0; i < LEAK_PARTS; i++)
+        if (left[i] < LEAK_LEAST / LEAK_PARTS)
+            return false;
+    return true;
+}
+
 /* All that one call stack made, from its first place in the ledger on. room: for all of them. */
-static void check_stack(struct analyzer *analyzer, uint32_t place, const struct ledger_entry **room)
+static void check_stack(struct analyzer *analyzer, uint32_t place, uint32_t made,
+                        const struct ledger_entry **room)
 {
     const struct ledger *ledger = &analyzer->ledger;
     const struct analyze_options *options = &analyzer->options;
@@ -83,25 +102,25 @@ static void check_stack(struct analyzer *analyzer, uint32_t place, const struct 
         bytes += entry->bytes;
     }
     bool kept = options->is_cached && options->is_cached(options->cached_context, stack);
-    if (!kept && grows(room, count))
+    if (!kept && grows(room, count) && is_spread(room, count, made))
         add_leak(analyzer, room[0], count, bytes);
 }
 
 static void on_finish(struct analyzer *analyzer)
 {
     const struct ledger *ledger = &analyzer->ledger;
-    struct idmap *seen = &analyzer->freed_stacks;
+    struct idmap *made = &analyzer->made_by_stack;
     /* A process that died had no time to give anything back. */
     if (!analyzer->result.closed || analyzer->result.device_lost)
         return;
     const struct ledger_entry **room = calloc(ledger->used + 1, sizeof(*room));
     for (uint32_t i = 0; room && i < ledger->used; i++) {
         const struct ledger_entry *entry = &ledger->live[i];
-        if (!is_suspect(entry) || idmap_find(seen, entry->stack_index) != IDMAP_NONE)
-            continue;
-        if (!idmap_set(seen, entry->stack_index, 1))
-            continue; /* too many to tell apart */
-        check_stack(analyzer, i, room);
+        uint32_t count = is_suspect(entry) ? idmap_find(made, entry->stack_index) : IDMAP_NONE;
+        if (count == IDMAP_NONE)
+            continue; /* or looked at before */
+        check_stack(analyzer, i, count, room);
+        idmap_remove(made, entry->stack_index);
     }
     free(room);
 }
