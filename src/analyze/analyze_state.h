@@ -60,9 +60,11 @@ struct ledger_entry {
     uint64_t created_id, destroyed_id; /* 0: alive */
     uint32_t buffer_index;             /* of its device */
     uint16_t generation, device_index;
-    bool content_unknown; /* made before the first event that is known, or events were lost since */
-    uint64_t losses_known;  /* ledger.losses when the shadow was last updated */
-    uint32_t stack_index;   /* of a foreign program: who made it */
+    bool content_unknown; /* made before the first event that is known, or events were lost since;
+                             of a foreign program: something unseen may have written there */
+    uint64_t unseen_known, unsure_known; /* order.unseen_writers and unsure_writers then */
+    uint64_t losses_known;               /* ledger.losses when the shadow was last updated */
+    uint32_t stack_index;                /* of a foreign program: who made it */
     uint32_t stack_ordinal; /* which of the allocations of that stack, from 1; 0: not known */
     uint64_t used_id;       /* of the last work with it; 0: none */
     uint64_t launches;      /* launches before it was created */
@@ -221,7 +223,12 @@ struct order {
     uint64_t interval_count;         /* of all shadows */
     uint64_t interval_limit;
     uint64_t launch_count;
-    uint64_t replay_budget;      /* launches of replays that may still be followed */
+    uint64_t replay_budget; /* launches of replays that may still be followed */
+    /* Foreign programs: work so far that may have written anywhere, because it may have got
+     * addresses that were not seen; and work that may have got them from a copy of which only the
+     * beginning was looked at. */
+    uint64_t unseen_writers, unsure_writers;
+    bool has_addresses, has_unlooked; /* such copies were made */
     uint64_t forgotten_accesses; /* not compared with earlier ones, or not kept for later ones */
 };
 
@@ -279,6 +286,12 @@ bool order_held_back(const struct order *order, uint32_t place, uint64_t tick,
  * were given before, and their later work comes after it. flags: of the event. */
 void order_join_default_streams(struct order *order, struct stream_state *stream, uint32_t flags);
 
+/* What memory of foreign programs holds (contents.c). */
+void contents_note(struct order *order, const struct event *event);
+/* The work gets at the memory: what may have been written there, unseen or by a kernel? */
+void contents_update(const struct order *order, struct ledger_entry *entry,
+                     const struct event *event, const struct event_access *access);
+
 /* Memory (order_buffers.c). */
 void order_buffer_create(struct analyzer *analyzer, const struct event *event);
 void order_buffer_destroy(struct analyzer *analyzer, const struct event *event,
@@ -312,6 +325,8 @@ bool order_slot_busy(const struct order *order, const struct ticket_state *ticke
 void shadow_destroy_check(struct analyzer *analyzer, const struct event *event,
                           const struct vclock *clock, const struct ledger_entry *entry);
 bool shadow_init(struct shadow *shadow, uint64_t bytes, bool written);
+/* Anything may have been written there. */
+void shadow_fill(struct shadow *shadow);
 /* Events were lost: anything may have been written, and no touch can collide with what comes later
  * (order_forget). */
 void shadow_forget(struct order *order, struct shadow *shadow);

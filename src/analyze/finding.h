@@ -132,6 +132,8 @@ enum finding_reason {
     REASON_BETWEEN_HASHES,
     REASON_BEFORE_HASHES,
     REASON_UNWATCHED,
+    REASON_PARTLY_WRITTEN,
+    REASON_UNSEEN_WRITER,
     REASON_COUNT
 };
 const char *finding_reason_name(enum finding_reason reason);    /* "near-address"; NONE: "" */

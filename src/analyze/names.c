@@ -71,6 +71,8 @@ static const char *const reason_names[] = {
     [REASON_BETWEEN_HASHES] = "between-hashes",
     [REASON_BEFORE_HASHES] = "before-hashes",
     [REASON_UNWATCHED] = "unwatched",
+    [REASON_PARTLY_WRITTEN] = "partly-written",
+    [REASON_UNSEEN_WRITER] = "unseen-writer",
 };
 _Static_assert(COUNT_OF(reason_names) == REASON_COUNT, "every reason has a name");
 

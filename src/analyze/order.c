@@ -192,6 +192,7 @@ void order_forget(struct order *order)
         vclock_join(&order->threads[i].previous, &all);
     }
     vclock_join(&order->floor, &all);
+    order->has_addresses = true; /* one of the calls may have been such a copy */
     for (uint32_t i = 0; i < TICKET_LIMIT; i++)
         order->tickets[i].use = TICKET_FREE;
 }
@@ -249,6 +250,7 @@ static void stream_event(struct analyzer *analyzer, const struct event *event,
         stream->capture_id = 0;
         vclock_join(&stream->clock, &thread->clock);
     } else if (event->kind == EVENT_HIDDEN_ORDER && stream) {
+        contents_note(order, event);
         stream->hidden = true;
         order_tell(order, &stream->clock);
     } else if (event->kind == EVENT_STREAM_DESTROY && foreign) {

@@ -22,7 +22,10 @@ void order_buffer_create(struct analyzer *analyzer, const struct event *event)
                                   .foreign = (event->flags & EVENT_FOREIGN) != 0,
                                   .stack_index = event->stack_index,
                                   .launches = order->launch_count };
-    entry.content_unknown = entry.foreign;
+    bool fresh = !entry.foreign || (event->flags & EVENT_FRESH);
+    entry.content_unknown = !fresh;
+    entry.unseen_known = order->unseen_writers;
+    entry.unsure_known = order->unsure_writers;
     if (entry.foreign && event->buffer.graph_id)
         entry.stack_index = 0; /* the graph's: it takes it and gives it back each time it is run */
     memcpy(entry.name, event->scope.tensor, sizeof(entry.name));
@@ -36,8 +39,8 @@ void order_buffer_create(struct analyzer *analyzer, const struct event *event)
         order->interval_count -= old->shadow.count - 1;
     struct ledger_entry *added = ledger_add(&analyzer->ledger, &entry);
     /* Imported host memory has contents already; fresh memory has none. */
-    if (added && !shadow_init(&added->shadow, range->bytes,
-                              event->buffer.imported_address != 0 || entry.foreign))
+    if (added &&
+        !shadow_init(&added->shadow, range->bytes, event->buffer.imported_address != 0 || !fresh))
         analyzer->ledger.forgotten++;
 }
 

@@ -68,6 +68,18 @@ static void spread(struct order *order, const struct stream_state *stream)
         vclock_join(&order->streams[i].clock, &stream->clock);
 }
 
+/* Of foreign programs only reads by copies are looked at, and only of memory whose contents are
+ * known: of other memory nothing is claimed. */
+static void count_contents(struct analyzer *analyzer, const struct event *event,
+                           const struct event_access *access, bool known)
+{
+    bool reads = !(access->mode & EVENT_WRITE) || access->mode == EVENT_UPDATE;
+    if (event->flags & EVENT_FOREIGN)
+        reads = reads && known && event_is_copy(event->kind);
+    if (reads)
+        analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, known, 1);
+}
+
 static void do_accesses(struct analyzer *analyzer, const struct work *work, bool writes)
 {
     const struct event *event = work->event;
@@ -84,9 +96,9 @@ static void do_accesses(struct analyzer *analyzer, const struct work *work, bool
             shadow_forget(&analyzer->order, &entry->shadow);
         }
         analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, known, 1);
-        if (!writes || access->mode == EVENT_UPDATE)
-            analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, known && !entry->content_unknown,
-                          1);
+        if (known)
+            contents_update(&analyzer->order, entry, event, access);
+        count_contents(analyzer, event, access, known && !entry->content_unknown);
         if (!known)
             continue;
         entry->used_id = work->replay ? work->replay->id : event->id;
@@ -128,6 +140,7 @@ static void do_work(struct analyzer *analyzer, const struct event *event,
                          .tick = ++stream->clock.ticks[place],
                          .clock = &stream->clock };
     history_stamp(&analyzer->history, call->id, work.tick, work.clock);
+    contents_note(order, event);
     analyze_work(analyzer, &work);
     /* A launch may read and write the same bytes: its reads come first. */
     do_accesses(analyzer, &work, false);
@@ -151,7 +164,9 @@ void order_replay(struct analyzer *analyzer, const struct event *event)
     if (!whole) {
         /* What it touches is not known. */
         analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 0, 1);
-        analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, 0, 1);
+        if (!foreign)
+            analyze_count(analyzer, HYPOTHESIS_UNINITIALISED_READ, 0, 1);
+        contents_note(&analyzer->order, event);
     }
     struct stream_state *stream = order_stream(&analyzer->order, event);
     /* A graph of which not all is known may tell the host of anything before it. */

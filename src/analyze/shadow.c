@@ -48,6 +48,12 @@ void shadow_forget(struct order *order, struct shadow *shadow)
     order->interval_count -= min_u64(gone, order->interval_count);
 }
 
+void shadow_fill(struct shadow *shadow)
+{
+    for (uint32_t i = 0; i < shadow->count; i++)
+        shadow->intervals[i].written = true;
+}
+
 /* ---- Cutting and melting -------------------------------------------------------------------- */
 
 /* The interval that holds offset, which is inside the buffer. */
@@ -195,6 +201,27 @@ static void note_read(struct order *order, struct shadow_interval *interval,
     interval->reads[interval->read_count++] = *touch;
 }
 
+/* Of a foreign program only copies say what they read. Of rows with gaps between them, and of a
+ * copy within the device, nothing is said unless nothing at all was written there: programs move a
+ * buffer that is filled in part. */
+static void tell_unwritten(struct probe *probe, uint64_t start, uint64_t end, uint32_t first,
+                           uint32_t last)
+{
+    const struct shadow *shadow = &probe->entry->shadow;
+    uint64_t bytes = 0, from = end;
+    for (uint32_t i = first; i < last; i++) {
+        const struct shadow_interval *interval = &shadow->intervals[i];
+        if (interval->written)
+            continue;
+        bytes += interval->end - interval->start;
+        from = min_u64(from, interval->start);
+    }
+    bool whole = bytes == end - start;
+    bool out = probe->work->event->kind == EVENT_COPY_OUT;
+    if (bytes && (whole || (out && !(probe->access->mode & EVENT_MAYBE))))
+        tell(probe, CONFLICT_UNWRITTEN, NULL, from, from + bytes);
+}
+
 void shadow_access(struct analyzer *analyzer, const struct work *work,
                    const struct event_access *access, struct ledger_entry *entry, bool writes)
 {
@@ -223,6 +250,9 @@ void shadow_access(struct analyzer *analyzer, const struct work *work,
     bool exact = shadow->intervals[first].start == start && shadow->intervals[last - 1].end == end;
     if (!exact)
         order->forgotten_accesses++;
+    bool foreign = (work->event->flags & EVENT_FOREIGN) != 0;
+    if (exact && foreign && !writes && event_is_copy(work->event->kind))
+        tell_unwritten(&probe, start, end, first, last);
     for (uint32_t i = first; i < last; i++) {
         struct shadow_interval *interval = &shadow->intervals[i];
         uint64_t from = max_u64(interval->start, start);
@@ -235,10 +265,12 @@ void shadow_access(struct analyzer *analyzer, const struct work *work,
                 unordered(work, &interval->reads[j]))
                 tell(&probe, CONFLICT_UNORDERED, &interval->reads[j], from, to);
         /* What is updated in place is read first; of the other ways to write, nothing is. */
-        if (exact && !interval->written && (!writes || maybe || access->mode == EVENT_UPDATE))
+        if (exact && !foreign && !interval->written &&
+            (!writes || maybe || access->mode == EVENT_UPDATE))
             tell(&probe, CONFLICT_UNWRITTEN, NULL, from, to);
         if (!writes || maybe) {
             note_read(order, interval, &touch);
+            interval->written = interval->written || (foreign && writes);
             continue;
         }
         interval->write = exact ? touch : untouched;

@@ -135,6 +135,9 @@ enum event_access_mode { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_UPDATE = 3, EVEN
  * and what is not chosen stays as it was. */
 #define EVENT_SCATTERED 8
 
+/* Of a foreign copy to the device, so many bytes are looked at for EVENT_HAS_ADDRESSES. */
+#define EVENT_ADDRESSES_LOOKED 65536u
+
 /* ---- Faults and flags ----------------------------------------------------------------------- */
 
 /* How the address of a fault is known. */
@@ -172,8 +175,12 @@ enum event_flag {
     EVENT_MAY_TELL =
         32768, /* of work: it may write memory from which the host learns that earlier work is done;
                   of a rewritten source: the host may have learned that its copy was done */
-    EVENT_SWEPT = 65536, /* of a canary: the work ran alone, and all canaries of the device
-                            were checked after the work before it */
+    EVENT_SWEPT = 65536,  /* of a canary: the work ran alone, and all canaries of the device
+                             were checked after the work before it */
+    EVENT_FRESH = 131072, /* of a buffer of a foreign program: device memory of its own, in which
+                             nothing was written yet */
+    EVENT_HAS_ADDRESSES = 262144, /* of a foreign copy to the device: among its bytes is an address
+                                     of device memory, or they could not be looked at */
 };
 
 #endif

@@ -217,6 +217,11 @@ void interpose_copy_begin(struct interpose *interpose, struct interpose_call *ca
                                      copy->target_plane);
         pending_write(interpose, copy->target, written, used);
     }
+    if (!copy->source_opaque && source != EVENT_SIDE_DEVICE && target != EVENT_SIDE_HOST &&
+        direction != INTERPOSE_TO_HOST && direction != INTERPOSE_HOST)
+        addresses_look(interpose, call, block_find(&interpose->blocks, copy->source), copy->source,
+                       footprint(copy->bytes, copy->rows, copy->source_pitch, copy->planes,
+                                 copy->source_plane));
     set_may_tell(interpose, call, used, copy->target, copy->target_opaque);
     /* A pointer may be written to a variable on the device. */
     if (copy->target_opaque && interpose->backend->runtime == INTERPOSE_HIP)

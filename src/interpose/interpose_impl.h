@@ -139,6 +139,7 @@ struct interpose {
      * to host memory in a variable; another process may have memory or events of this one. */
     bool kernels_may_tell, all_may_tell;
     bool copies_may_wait; /* synchronous ones */
+    bool addresses_told;  /* a copy to the device was marked with EVENT_HAS_ADDRESSES */
     /* Captures with order that cannot be seen, such as a host function: their graphs have it too.
      */
     uint64_t hidden_captures[HIDDEN_CAPTURE_LIMIT];
@@ -174,6 +175,10 @@ struct tracked_stream *stream_use(struct interpose *interpose, struct interpose_
 const struct block *translate_access(struct interpose *interpose, struct interpose_call *call,
                                      uint8_t operand, uint8_t mode, uint64_t address,
                                      uint64_t bytes);
+/* A copy to the device: marks it if its bytes hold addresses of device memory, so that a kernel may
+ * get them from there. source: NULL if it lies in memory that was not seen. */
+void addresses_look(struct interpose *interpose, struct interpose_call *call,
+                    const struct block *source, uint64_t address, uint64_t bytes);
 /* The destruction of a stream has ended. */
 void stream_settle(struct interpose *interpose, const struct interpose_call *call);
 /* Adds work to a stream, with the waits that follow from default streams. */

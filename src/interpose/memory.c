@@ -117,6 +117,10 @@ static void add_block(struct interpose *interpose, struct interpose_call *call, 
              block.index);
     set_access(&event->accesses[0], &block, 0, 0, address, event->buffer.bytes);
     event->access_count = 1;
+    /* Managed and mapped memory may hold what the host or another process wrote. */
+    if ((block.memory == INTERPOSE_DEVICE || block.memory == INTERPOSE_POOL) &&
+        !event->buffer.graph_id && !interpose->all_may_tell)
+        event->flags |= EVENT_FRESH;
     if (address < interpose->lowest)
         interpose->lowest = address;
     if (address + event->buffer.bytes > interpose->highest)

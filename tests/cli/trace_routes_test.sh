@@ -45,12 +45,12 @@ expect_stderr "verdict: CLEAN"
 FAKE_ROUTE=threads expect_exit 0 trace -- "$found" default-streams
 expect_stderr "CONFIRMED overlapping-copies: cuMemcpyDtoHAsync"
 
-# Eight threads whose first calls come at once: none is lost, none is recorded twice. Each makes four
-# calls in each of 20 rounds and one after them, the scene around them nine.
+# Eight threads whose first calls come at once: none is lost, none is recorded twice. Each makes five
+# calls in each of 20 rounds and one after them, the scene around them twelve.
 for route in dlsym nested threads; do
     FAKE_ROUTE=$route expect_exit 0 trace -- "$found" crowd
     expect_stderr "verdict: CLEAN"
-    expect_stderr "  $((8 * (20 * 4 + 1) + 9)) calls recorded"
+    expect_stderr "  $((8 * (20 * 5 + 1) + 12)) calls recorded"
 done
 
 # What the user preloads comes after ours, is called as often as without it, and is not recorded a

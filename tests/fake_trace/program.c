@@ -22,6 +22,9 @@ void open_scene(struct scene *scene)
     cuStreamCreate(&scene->first, STREAM_NON_BLOCKING);
     cuStreamCreate(&scene->second, STREAM_NON_BLOCKING);
     cuMemHostAlloc((void **)&scene->pinned, BYTES, 0);
+    cuMemsetD8Async(scene->a, 0, BYTES, scene->first);
+    cuMemsetD8Async(scene->b, 0, BYTES, scene->first);
+    cuCtxSynchronize();
     scene->add = kernel("_ZN4demo3addEPfPKfi");
 }
 
@@ -116,6 +119,7 @@ static void stale_graph(struct scene *scene)
     graph made, executable;
     address extra;
     cuMemAlloc_v2(&extra, BYTES);
+    cuMemsetD8Async(extra, 0, BYTES, scene->first);
     cuStreamBeginCapture_v2(scene->first, 0);
     cuMemcpyDtoHAsync_v2(scene->pinned, extra, BYTES, scene->first);
     cuStreamEndCapture(scene->first, &made);

@@ -43,6 +43,7 @@ void pool_freed(struct scene *scene)
 {
     address pooled;
     cuMemAllocAsync(&pooled, BYTES, scene->first);
+    cuMemsetD8Async(pooled, 0, BYTES, scene->first);
     cuMemcpyDtoHAsync_v2(scene->pinned, pooled, BYTES, scene->first);
     cuMemFree_v2(pooled);
 }
@@ -52,6 +53,7 @@ void pool_freed_elsewhere(struct scene *scene)
 {
     address pooled;
     cuMemAllocAsync(&pooled, BYTES, scene->first);
+    cuMemsetD8Async(pooled, 0, BYTES, scene->first);
     cuMemcpyDtoHAsync_v2(scene->pinned, pooled, BYTES, scene->first);
     cuMemFreeAsync(pooled, scene->second);
 }
@@ -221,6 +223,7 @@ void stale_node(struct scene *scene)
     address extra;
     void *node;
     cuMemAlloc_v2(&extra, BYTES);
+    cuMemsetD8Async(extra, 0, BYTES, scene->first);
     graph executable = graph_by_hand(scene, extra, &node);
     cuMemFree_v2(extra);
     cuGraphLaunch(executable, scene->first);
@@ -233,6 +236,7 @@ void changed_node(struct scene *scene)
     void *node;
     struct copy_3d copy = { .width = BYTES, .height = 1, .depth = 1 };
     cuMemAlloc_v2(&extra, BYTES);
+    cuMemsetD8Async(extra, 0, BYTES, scene->first);
     graph executable = graph_by_hand(scene, extra, &node);
     cuGraphExecMemcpyNodeSetParams(executable, node, &copy, NULL);
     cuMemFree_v2(extra);

@@ -17,7 +17,8 @@ void open_scene(struct scene *scene);
 function kernel(const char *name);
 void launch(function which, address target, address source, stream on);
 
-/* In scenes.c, scenes_order.c and scenes_threads.c. SCENE(its name, its function). */
+/* In scenes.c, scenes_order.c, scenes_threads.c and scenes_contents.c. SCENE(its name, its
+ * function). */
 #define SCENES                                                                                     \
     SCENE("all-kinds", all_kinds)                                                                  \
     SCENE("pool-freed", pool_freed)                                                                \
@@ -55,7 +56,15 @@ void launch(function which, address target, address source, stream on);
     SCENE("weights", weights)                                                                      \
     SCENE("graph-taken-again", graph_taken_again)                                                  \
     SCENE("crowd", crowd)                                                                          \
-    SCENE("default-streams", default_streams)
+    SCENE("default-streams", default_streams)                                                      \
+    SCENE("unwritten", unwritten)                                                                  \
+    SCENE("unwritten-within", unwritten_within)                                                    \
+    SCENE("unwritten-end", unwritten_end)                                                          \
+    SCENE("unwritten-reused", unwritten_reused)                                                    \
+    SCENE("written-by-kernel", written_by_kernel)                                                  \
+    SCENE("written-through-table", written_through_table)                                          \
+    SCENE("written-in-part", written_in_part)                                                      \
+    SCENE("written-after-blob", written_after_blob)
 
 #define SCENE(name, function) void function(struct scene *scene);
 SCENES

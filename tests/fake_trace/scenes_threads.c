@@ -20,6 +20,7 @@ static void *work(void *nothing)
     cuStreamCreate(&own, STREAM_NON_BLOCKING);
     for (int i = 0; i < ROUNDS; i++) {
         cuMemAllocAsync(&memory, sizeof(bytes), own);
+        cuMemsetD8Async(memory, 0, sizeof(bytes), own);
         cuMemcpyDtoHAsync_v2(bytes, memory, sizeof(bytes), own);
         cuStreamSynchronize(own);
         cuMemFreeAsync(memory, own);

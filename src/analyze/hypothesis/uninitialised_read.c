@@ -1,10 +1,26 @@
 /* uninitialised_read.c - a declared range that is read before anything was written to it: by a
- * copy in, a fill, a launch, or an import. */
+ * copy in, a fill, a launch, or an import. Of a foreign program only the reads of copies are known
+ * (contents.c). */
 #include "analyze/analyze_impl.h"
+
+/* A buffer may be larger than what the program puts into it and uses of it. */
+static void weigh(const struct analyzer *analyzer, const struct conflict *conflict,
+                  struct finding *draft)
+{
+    enum finding_reason reason = REASON_NONE;
+    if (conflict->entry->unsure_known != analyzer->order.unsure_writers)
+        reason = REASON_UNSEEN_WRITER;
+    else if (conflict->bytes < conflict->access->bytes)
+        reason = REASON_PARTLY_WRITTEN;
+    if (reason == REASON_NONE)
+        return;
+    draft->certainty = FINDING_POSSIBLE;
+    finding_set_reason(draft, reason);
+}
 
 static void on_conflict(struct analyzer *analyzer, const struct conflict *conflict)
 {
-    if (conflict->kind != CONFLICT_UNWRITTEN)
+    if (conflict->kind != CONFLICT_UNWRITTEN || analyze_is_lost(analyzer, conflict->event))
         return;
     struct finding draft = finding_draft(HYPOTHESIS_UNINITIALISED_READ, FINDING_DIRECT);
     draft.attribution = FINDING_CULPRIT; /* nothing wrote there before: the read itself is wrong */
@@ -16,6 +32,8 @@ static void on_conflict(struct analyzer *analyzer, const struct conflict *confli
     draft.other.kind = EVENT_BUFFER_CREATE;
     draft.expected = conflict->access->bytes;
     draft.found = conflict->bytes;
+    if (conflict->event->flags & EVENT_FOREIGN)
+        weigh(analyzer, conflict, &draft);
     finding_add(analyzer, &draft);
 }
 

@@ -34,6 +34,7 @@ static bool is_asked(enum hypothesis hypothesis)
     case HYPOTHESIS_STAGING_REUSE:
     case HYPOTHESIS_OVERLAPPING_COPIES:
     case HYPOTHESIS_STALE_GRAPH:
+    case HYPOTHESIS_UNINITIALISED_READ:
     case HYPOTHESIS_LEAK:
         return true;
     default:

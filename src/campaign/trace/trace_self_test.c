@@ -154,6 +154,13 @@ static void plant_stale_graph(struct interpose *door)
     interpose_end(door, &call, 0);
 }
 
+static void plant_unwritten(struct interpose *door)
+{
+    alloc(door, INTERPOSE_DEVICE, DEVICE);
+    copy(door, INTERPOSE_TO_HOST, host_address(), DEVICE, BYTES, &first);
+    wait(door);
+}
+
 static void plant_leak(struct interpose *door)
 {
     for (uint64_t i = 0; i < 16; i++) {
@@ -211,6 +218,7 @@ void trace_self_test(const char *folder, enum self_test_state ret[HYPOTHESIS_COU
         { HYPOTHESIS_STAGING_REUSE, plant_rewritten },
         { HYPOTHESIS_OVERLAPPING_COPIES, plant_overlap },
         { HYPOTHESIS_STALE_GRAPH, plant_stale_graph },
+        { HYPOTHESIS_UNINITIALISED_READ, plant_unwritten },
         { HYPOTHESIS_LEAK, plant_leak },
     };
     for (size_t i = 0; i < HYPOTHESIS_COUNT; i++)
