@@ -181,6 +181,8 @@ enum event_flag {
                              nothing was written yet */
     EVENT_HAS_ADDRESSES = 262144, /* of a foreign copy to the device: among its bytes is an address
                                      of device memory, or they could not be looked at */
+    EVENT_SAMPLED = 524288, /* of a foreign copy: its host memory is not watched for changes, or
+                               only in samples */
 };
 
 #endif

@@ -212,6 +212,8 @@ void interpose_copy_begin(struct interpose *interpose, struct interpose_call *ca
         event->check == EVENT_CHECK_NONE && copy->bytes)
         pending_add(interpose, call, block_find(&interpose->blocks, copy->source), copy->source,
                     copy->bytes, used);
+    else if (direction == INTERPOSE_TO_DEVICE && copy->async && source == EVENT_SIDE_HOST)
+        event->flags |= EVENT_SAMPLED; /* rows, or a graph's */
     if (used && !event->copy.graph_id && target == EVENT_SIDE_HOST && copy->bytes) {
         uint64_t written = footprint(copy->bytes, copy->rows, copy->target_pitch, copy->planes,
                                      copy->target_plane);

@@ -75,6 +75,7 @@ struct interpose_call {
     bool open;
     uint64_t launch_ordinal; /* of this process, from 1 */
     uint64_t argument[2];
+    bool slow_to_read;
 };
 
 /* A stream: its handle, and for a default stream its context (or device). */
@@ -103,6 +104,8 @@ enum interpose_memory {
     INTERPOSE_REGISTERED, /* host memory of the program: cuMemHostRegister */
     INTERPOSE_MEMORY_COUNT
 };
+/* Added to INTERPOSE_PINNED: write-combined memory, which the host reads a hundred times slower. */
+#define INTERPOSE_SLOW_TO_READ 64
 
 /* stream: for INTERPOSE_POOL; otherwise NULL. */
 void interpose_alloc_begin(struct interpose *interpose, struct interpose_call *call,

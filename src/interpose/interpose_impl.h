@@ -21,6 +21,7 @@ struct block {
     uint32_t index;                /* as events name it */
     uint64_t context;              /* its owner; 0: not known */
     uint8_t memory;                /* enum interpose_memory */
+    bool slow;                     /* the host reads it slowly */
     bool parted; /* a kernel received a pointer into its middle, so pointers may stand for parts of
                     the block */
 };
@@ -83,7 +84,7 @@ struct tracked_graph {
 
 #define PENDING_LIMIT 256u
 
-/* Samples of a copy's source. */
+/* Samples of a copy's source; also the part of it that is being read. */
 #define PENDING_SAMPLE_BYTES 16384u
 
 struct pending_copy {
@@ -93,6 +94,7 @@ struct pending_copy {
     uint32_t stream; /* place in the table of streams */
     uint64_t queued; /* the stream's count, this copy included */
     bool registered; /* the program's memory, not the runtime's */
+    bool whole;      /* every byte is compared, not samples */
     bool writes;     /* the device writes there, so the contents change without the host */
     bool shared; /* another stream waits for its stream, so a wait for that one may cover this copy
                   */
@@ -134,6 +136,7 @@ struct interpose {
     struct pending_copy pending[PENDING_LIMIT];
     size_t pending_count;
     uint8_t samples[PENDING_SAMPLE_BYTES]; /* of the source that is being compared */
+    uint64_t started_ns, compared_bytes;   /* what comparing whole sources has cost (digest.c) */
     bool pending_blind; /* a write did not fit: no source is compared until all work is done */
     /* Pointers that the program passed in a way that is not followed: a kernel may have a pointer
      * to host memory in a variable; another process may have memory or events of this one. */
@@ -183,11 +186,15 @@ void addresses_look(struct interpose *interpose, struct interpose_call *call,
 void stream_settle(struct interpose *interpose, const struct interpose_call *call);
 /* Adds work to a stream, with the waits that follow from default streams. */
 void stream_queue(struct interpose *interpose, struct tracked_stream *stream);
-/* A copy reads pinned memory of the block: remembers samples of its contents, unless the device may
- * change them. */
-void pending_add(struct interpose *interpose, const struct interpose_call *call,
+/* A copy reads pinned memory of the block: remembers a digest of its contents, unless the device
+ * may change them. */
+void pending_add(struct interpose *interpose, struct interpose_call *call,
                  const struct block *block, uint64_t address, uint64_t bytes,
                  const struct tracked_stream *stream);
+/* True if there is time for a digest of every byte, twice (it counts as taken). */
+bool digest_can_be_whole(struct interpose *interpose, const struct block *block, uint64_t bytes);
+/* Of the copy's source; 0: it cannot be read (readable bytes never give 0). */
+uint64_t digest_of(struct interpose *interpose, const struct pending_copy *copy);
 /* Queued work of the stream may write host memory there: copies whose source is there are compared
  * for the last time. */
 void pending_write(struct interpose *interpose, uint64_t address, uint64_t bytes,

@@ -68,6 +68,8 @@ void interpose_alloc_begin(struct interpose *interpose, struct interpose_call *c
     if (!translate_open(interpose, call, EVENT_BUFFER_CREATE, name, memory))
         return;
     struct event *event = &call->event;
+    call->slow_to_read = (memory & INTERPOSE_SLOW_TO_READ) != 0;
+    memory &= ~INTERPOSE_SLOW_TO_READ;
     event->buffer.bytes = bytes;
     call->argument[0] = (uint64_t)memory;
     if (memory == INTERPOSE_PINNED || memory == INTERPOSE_REGISTERED)
@@ -112,7 +114,8 @@ static void add_block(struct interpose *interpose, struct interpose_call *call, 
                            .created_id = event->id,
                            .index = ++interpose->blocks.next_index,
                            .context = call->argument[1],
-                           .memory = (uint8_t)call->argument[0] };
+                           .memory = (uint8_t)call->argument[0],
+                           .slow = call->slow_to_read };
     snprintf(event->scope.tensor, sizeof(event->scope.tensor), "%s#%" PRIu32, event->op,
              block.index);
     set_access(&event->accesses[0], &block, 0, 0, address, event->buffer.bytes);

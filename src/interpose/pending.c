@@ -9,49 +9,11 @@
  * kernel, a graph) or a host function in a stream may write them, and after a wait for work that
  * came after the copy on another stream, because that was a wait for the copy too.
  *
- * Pageable memory is not compared: the runtime has read it when the call returns. */
-#define _GNU_SOURCE /* process_vm_readv */
+ * Pageable memory is not compared: whether the runtime has read it when the call returns is
+ * documented nowhere, and what is compared how closely is in digest.c. */
 #include "interpose/interpose_impl.h"
 
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
-#include <xxhash.h>
-
-/* Small copies are compared in full, large ones by samples: a program must not wait for this. */
-#define SAMPLE_COUNT 32u
-#define SAMPLE_BYTES (PENDING_SAMPLE_BYTES / SAMPLE_COUNT)
-
-/* The runtime's own memory exists until it is freed, which is seen; the system cannot read it for
- * us, because it is the driver's. Memory that the program registered may have been unmapped since,
- * and reading it must not kill the program. False: it cannot be read. */
-static bool read_samples(struct interpose *interpose, const struct pending_copy *copy,
-                         struct iovec *samples, size_t count, size_t whole_bytes)
-{
-    if (copy->registered) {
-        struct iovec here = { interpose->samples, whole_bytes };
-        return process_vm_readv(getpid(), &here, 1, samples, count, 0) == (ssize_t)whole_bytes;
-    }
-    uint8_t *here = interpose->samples;
-    for (size_t i = 0; i < count; here += samples[i++].iov_len)
-        memcpy(here, samples[i].iov_base, samples[i].iov_len);
-    return true;
-}
-
-/* 0: it cannot be read; readable bytes never give 0. */
-static uint64_t digest(struct interpose *interpose, const struct pending_copy *copy)
-{
-    struct iovec samples[SAMPLE_COUNT];
-    bool whole = copy->bytes <= PENDING_SAMPLE_BYTES;
-    uint64_t step = whole ? 0 : (copy->bytes - SAMPLE_BYTES) / (SAMPLE_COUNT - 1);
-    size_t count = whole ? 1 : SAMPLE_COUNT, bytes = whole ? (size_t)copy->bytes : SAMPLE_BYTES;
-    for (size_t i = 0; i < count; i++)
-        samples[i] = (struct iovec){ (void *)(uintptr_t)(copy->address + i * step), bytes };
-    if (!read_samples(interpose, copy, samples, count, count * bytes))
-        return 0;
-    uint64_t sum = XXH3_64bits(interpose->samples, count * bytes);
-    return sum ? sum : 1;
-}
 
 static bool has_common_bytes(const struct pending_copy *copy, uint64_t address, uint64_t bytes)
 {
@@ -74,7 +36,7 @@ static struct pending_copy *make_room(struct interpose *interpose)
     return &interpose->pending[PENDING_LIMIT - 1];
 }
 
-void pending_add(struct interpose *interpose, const struct interpose_call *call,
+void pending_add(struct interpose *interpose, struct interpose_call *call,
                  const struct block *block, uint64_t address, uint64_t bytes,
                  const struct tracked_stream *stream)
 {
@@ -91,10 +53,13 @@ void pending_add(struct interpose *interpose, const struct interpose_call *call,
         if (interpose->pending[i].writes &&
             has_common_bytes(&interpose->pending[i], address, bytes))
             return;
-    copy.digest = interpose->pending_blind ? 0 : digest(interpose, &copy);
+    copy.whole = digest_can_be_whole(interpose, block, bytes);
+    copy.digest = interpose->pending_blind ? 0 : digest_of(interpose, &copy);
     struct pending_copy *place = copy.digest ? make_room(interpose) : NULL;
     if (place)
         *place = copy;
+    if (!place || !copy.whole)
+        call->event.flags |= EVENT_SAMPLED;
 }
 
 void pending_share(struct interpose *interpose, size_t stream, uint64_t queued)
@@ -129,7 +94,7 @@ static void tell_changed(struct interpose *interpose, const struct pending_copy 
 
 static void look(struct interpose *interpose, struct pending_copy *copy)
 {
-    uint64_t now = digest(interpose, copy); /* freed memory counts as changed */
+    uint64_t now = digest_of(interpose, copy); /* freed memory counts as changed */
     if (now == copy->digest)
         return;
     tell_changed(interpose, copy, now);

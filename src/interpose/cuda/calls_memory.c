@@ -22,6 +22,16 @@ void cuda_begin_alloc(struct cuda_call *call)
     begin_alloc(call, args->bytes, NULL);
 }
 
+void cuda_begin_alloc_host(struct cuda_call *call)
+{
+    const struct args_alloc_host *args = call->arguments;
+    bool slow = (args->flags & CUDA_HOST_WRITE_COMBINED) != 0;
+    interpose_alloc_begin(call->trace, &call->call, call->entry->name,
+                          slow ? INTERPOSE_PINNED | INTERPOSE_SLOW_TO_READ : INTERPOSE_PINNED,
+                          args->bytes, NULL);
+    interpose_alloc_context(call->trace, &call->call, cuda_context(call));
+}
+
 void cuda_begin_alloc_async(struct cuda_call *call)
 {
     const struct args_alloc *args = call->arguments;

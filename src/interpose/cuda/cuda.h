@@ -31,10 +31,15 @@ typedef void (*cupti_function)(void *context, int32_t domain, uint32_t id, const
 
 /* ---- Arguments of driver calls -------------------------------------------------------------- */
 
-struct args_alloc { /* cuMemAlloc, cuMemAllocManaged, cuMemHostAlloc, cuMemAllocAsync */
+struct args_alloc { /* cuMemAlloc, cuMemAllocManaged, cuMemAllocHost, cuMemAllocAsync */
     const uint64_t *address;
     size_t bytes;
     uint64_t stream; /* of cuMemAllocAsync */
+};
+struct args_alloc_host { /* cuMemHostAlloc */
+    const uint64_t *address;
+    size_t bytes;
+    uint32_t flags;
 };
 struct args_alloc_pool {
     const uint64_t *address;
@@ -79,6 +84,7 @@ struct args_pointer_attribute {
     uint64_t address;
 };
 #define CUDA_POINTER_SYNC_MEMOPS 6u
+#define CUDA_HOST_WRITE_COMBINED 4u
 #define CUDA_CONTEXT_SYNC_MEMOPS 0x80u
 struct args_copy_pitched {
     const void *copy; /* struct cuda_copy_2d, struct cuda_copy_3d */

@@ -39,6 +39,12 @@
         END;                                                                                       \
     }
 
+static inline enum interpose_memory hip_pinned(unsigned int flags)
+{
+    return flags & HIP_HOST_WRITE_COMBINED ? INTERPOSE_PINNED | INTERPOSE_SLOW_TO_READ
+                                           : INTERPOSE_PINNED;
+}
+
 #define HIP_ALLOC(name, parameters, arguments, memory_kind, byte_count, address_made, on)          \
     hipError_t name parameters                                                                     \
     {                                                                                              \

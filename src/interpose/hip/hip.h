@@ -21,6 +21,7 @@ enum hip_number {
     HIP_COPY_IN = 1,
     HIP_COPY_OUT = 2,
     HIP_COPY_WITHIN = 3,
+    HIP_HOST_WRITE_COMBINED = 4, /* a flag of pinned memory */
 };
 
 /* ---- The runtime's own functions ------------------------------------------------------------ */
