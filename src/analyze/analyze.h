@@ -61,6 +61,38 @@ struct run_ending {
 const char *run_ending_name(enum run_ending_kind kind); /* "out-of-memory": a stable slug */
 struct run_ending run_ending_of_signal(int number);     /* ENDING_ABORTED or ENDING_KILLED */
 
+/* ---- Subjects ------------------------------------------------------------------------------- */
+
+/* What there is to look at in a foreign program. For greta's own runs the coverage of the
+ * hypotheses says more. Saved as bits: new ones come last. */
+enum analyze_subject {
+    SUBJECT_COPIES, /* their sizes, directions, overlaps, and whether they read what was written */
+    SUBJECT_ORDER,  /* of work, between streams and the host */
+    SUBJECT_LIFETIMES,  /* of memory */
+    SUBJECT_SOURCES,    /* the host memory that queued copies read: every byte */
+    SUBJECT_KERNELS,    /* what happens inside of them */
+    SUBJECT_HOST_READS, /* of memory that the device may still write */
+    SUBJECT_COUNT
+};
+const char *analyze_subject_name(enum analyze_subject subject); /* "host-reads": a stable slug */
+
+/* Bits: 1 << subject. What is in both was looked at in part, which does not count. */
+struct analyze_subjects {
+    uint32_t seen;   /* the program had some of it, and it was looked at */
+    uint32_t missed; /* it had some that was not looked at */
+};
+/* True if there was some, and all of it was looked at; false if some of it was not. */
+static inline bool subject_was_seen(const struct analyze_subjects *subjects,
+                                    enum analyze_subject subject)
+{
+    return (subjects->seen & ~subjects->missed) >> subject & 1;
+}
+static inline bool subject_was_missed(const struct analyze_subjects *subjects,
+                                      enum analyze_subject subject)
+{
+    return subjects->missed >> subject & 1;
+}
+
 /* ---- Analysis of one stream of events ------------------------------------------------------- */
 
 /* What a detector looked at. A path that was not exercised has total 0. */
@@ -89,6 +121,7 @@ struct analysis {
     bool device_lost;
     bool closed;              /* the process ended in order */
     struct run_ending ending; /* as far as the events and the file tell */
+    struct analyze_subjects subjects;
     /* Indices of direct findings that follow from no other, in happens-before order; -1: none. */
     int32_t root;   /* the first with a culprit */
     int32_t defect; /* the first at all */
@@ -248,6 +281,7 @@ struct audit_verdict {
     int32_t root_analysis, root_finding; /* of ROOT_CAUSE; else -1 */
     int32_t seen_analysis, seen_finding; /* of DEFECT_SEEN, where a finding shows it; else -1 */
     uint64_t iterations;                 /* recorded; of NOT_REPRODUCED all */
+    struct analyze_subjects subjects;    /* of all runs */
     /* The settled statistical hypothesis with the fewest trials; HYPOTHESIS_COUNT: there is none.
      */
     enum hypothesis weakest;

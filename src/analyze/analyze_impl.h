@@ -141,6 +141,8 @@ struct analyzer {
 /* Adds to coverage, unless the events were counted before. */
 void analyze_count(struct analyzer *analyzer, enum hypothesis hypothesis, uint64_t checked,
                    uint64_t total);
+/* subjects.c */
+void subjects_note(struct analyze_subjects *subjects, const struct event *event);
 /* Calls every hypothesis. */
 void analyze_work(struct analyzer *analyzer, const struct work *work);
 void analyze_conflict(struct analyzer *analyzer, const struct conflict *conflict);

@@ -185,8 +185,10 @@ static void note_event(struct analyzer *analyzer, const struct event *event)
         analyzer->losses[event->device_index].fault_id = event->id;
         analyzer->result.device_lost = true;
     }
-    if (!analyzer->warming)
+    if (!analyzer->warming) {
         analyzer->result.event_count++;
+        subjects_note(&analyzer->result.subjects, event);
+    }
     if (!is_remark(event->kind))
         history_add(&analyzer->history, event, analyzer->iteration);
 }

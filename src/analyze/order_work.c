@@ -68,7 +68,7 @@ static void spread(struct order *order, const struct stream_state *stream)
         vclock_join(&order->streams[i].clock, &stream->clock);
 }
 
-/* Of foreign programs only reads by copies are looked at, and only of memory whose contents are
+/* In foreign programs only reads by copies are looked at, and only of memory whose contents are
  * known: of other memory nothing is claimed. */
 static void count_contents(struct analyzer *analyzer, const struct event *event,
                            const struct event_access *access, bool known)

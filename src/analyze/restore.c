@@ -170,7 +170,7 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
     bytes_init(&in.in, bytes, count, "checkpoint");
     uint64_t magic = get_number(&in, 4);
     in.one_device = magic == SAVE_MAGIC_ONE_DEVICE;
-    if (magic != SAVE_MAGIC && !in.one_device)
+    if (magic != SAVE_MAGIC && magic != SAVE_MAGIC_NO_SUBJECTS && !in.one_device)
         return false;
     for (uint32_t i = 0; i < EVENT_DEVICE_LIMIT; i++)
         losses[i] = (struct loss){ 0, analyzer->losses[i].first_failure };
@@ -194,6 +194,10 @@ bool analyzer_restore(struct analyzer *analyzer, const void *bytes, size_t count
     for (size_t i = 0; i < HYPOTHESIS_COUNT; i++) {
         result.coverage[i].checked = get_number(&in, 8);
         result.coverage[i].total = get_number(&in, 8);
+    }
+    if (magic == SAVE_MAGIC) {
+        result.subjects.seen = (uint32_t)get_number(&in, 4);
+        result.subjects.missed = (uint32_t)get_number(&in, 4);
     }
     get_losses(&in, losses);
     size_t finding_count = (size_t)get_below(&in, 4, FLIGHT_CHECKPOINT_BYTES);

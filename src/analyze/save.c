@@ -152,6 +152,8 @@ size_t analyzer_save(const struct analyzer *analyzer, void *bytes, size_t capaci
         put_number(&out, result->coverage[i].checked, 8);
         put_number(&out, result->coverage[i].total, 8);
     }
+    put_number(&out, result->subjects.seen, 4);
+    put_number(&out, result->subjects.missed, 4);
     put_losses(&out, analyzer);
     size_t count_at = out.at;
     put_number(&out, 0, 4); /* findings kept */

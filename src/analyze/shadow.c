@@ -201,9 +201,9 @@ static void note_read(struct order *order, struct shadow_interval *interval,
     interval->reads[interval->read_count++] = *touch;
 }
 
-/* Of a foreign program only copies say what they read. Of rows with gaps between them, and of a
- * copy within the device, nothing is said unless nothing at all was written there: programs move a
- * buffer that is filled in part. */
+/* In a foreign program only copies say what they read. A copy within the device, or of rows with
+ * gaps between them, is reported only if nothing at all was written there: programs move a buffer
+ * that is filled in part. */
 static void tell_unwritten(struct probe *probe, uint64_t start, uint64_t end, uint32_t first,
                            uint32_t last)
 {

@@ -223,6 +223,10 @@ void verdict_decide(const struct verdict_input *input, struct audit_verdict *ret
                                        .seen_finding = -1,
                                        .iterations = input->recorded_count };
     bool all_settled = true;
+    for (size_t i = 0; i < input->analysis_count; i++) {
+        verdict->subjects.seen |= input->analyses[i]->subjects.seen;
+        verdict->subjects.missed |= input->analyses[i]->subjects.missed;
+    }
     for (uint32_t i = 0; i < HYPOTHESIS_COUNT; i++) {
         verdict_decide_one(input, (enum hypothesis)i, &verdict->hypotheses[i]);
         all_settled = all_settled && is_settled(input, (enum hypothesis)i, &verdict->hypotheses[i]);

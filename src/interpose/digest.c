@@ -1,12 +1,11 @@
 /* digest.c - what a copy's source holds, in eight bytes: compared when the copy is queued and when
  * the program begins to wait for it.
  *
- * Every byte is read where that costs little: of a source of at most WHOLE_BYTES, for at most
+ * Every byte is read where that costs little: sources of at most WHOLE_BYTES, for at most
  * BYTES_AT_FIRST in all and BYTES_PER_SECOND of the time that has passed since. At 10 GB/s, what
- * one core reads, that is 0.4 ms for each look at a source, 26 ms in all and 0.8 % of the time. Of
- * larger sources, of memory that the host reads slowly, and where that time is used up, 32 samples
- * of 512 bytes are read: what changes between them is not seen, and the copy says so
- * (EVENT_SAMPLED). */
+ * one core reads, that is 0.4 ms for each look at a source, 26 ms in all and 0.8 % of the time.
+ * Elsewhere (larger sources, memory that the host reads slowly, no time left) 32 samples of 512
+ * bytes are read: what changes between them is not seen, and the copy says so (EVENT_SAMPLED). */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "interpose/interpose_impl.h"
 

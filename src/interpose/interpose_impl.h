@@ -193,7 +193,7 @@ void pending_add(struct interpose *interpose, struct interpose_call *call,
                  const struct tracked_stream *stream);
 /* True if there is time for a digest of every byte, twice (it counts as taken). */
 bool digest_can_be_whole(struct interpose *interpose, const struct block *block, uint64_t bytes);
-/* Of the copy's source; 0: it cannot be read (readable bytes never give 0). */
+/* Digest of the copy's source; 0: it cannot be read (readable bytes never give 0). */
 uint64_t digest_of(struct interpose *interpose, const struct pending_copy *copy);
 /* Queued work of the stream may write host memory there: copies whose source is there are compared
  * for the last time. */

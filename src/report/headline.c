@@ -136,6 +136,11 @@ void report_headline(const struct report_facts *facts, enum report_language lang
         add_unseen(facts->program, language, text);
         return;
     }
+    if (facts->program && facts->verdict.outcome == AUDIT_CLEAN) {
+        text_add(text, words_get(language, WORD_HEADLINE_CLEAN_PROGRAM));
+        report_subjects_words(&facts->verdict.subjects, language, text);
+        return;
+    }
     snprintf(done, sizeof(done), "%" PRIu64, facts->verdict.iterations);
     snprintf(least, sizeof(least), "%u", VERDICT_TRIALS_LEAST);
     snprintf(open, sizeof(open), "%" PRIu64, totals.inconclusive);

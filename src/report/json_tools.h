@@ -35,7 +35,7 @@ json_t *json_planted(struct text *out, const struct report_facts *facts);
 
 /* Parts of summary.json (summary_runs.c). */
 json_t *json_rows(struct text *out, const struct report_facts *facts);
-json_t *json_program(struct text *out, const struct report_program *program);
+json_t *json_program(struct text *out, const struct report_facts *facts);
 json_t *json_interventions(struct text *out, const struct report_facts *facts);
 json_t *json_findings(struct text *out, const struct report_facts *facts);
 json_t *json_compare(struct text *out, const struct report_compare *compare);

@@ -23,4 +23,9 @@ struct report_program {
     const void *context;
 };
 
+/* After a verdict: ": copies, order, lifetimes. Not inside kernels; not host reads". Nothing where
+ * there is nothing to say (greta's own runs). */
+void report_subjects_words(const struct analyze_subjects *of, enum report_language language,
+                           struct text *text);
+
 #endif

@@ -165,7 +165,7 @@ void report_summary_json(const struct report_facts *facts, struct text *text)
     json_put(text, root, "findings", json_findings(text, facts));
     json_put(text, root, "analyses", analyses_json(text, facts));
     json_put(text, root, "rows", json_rows(text, facts));
-    json_put(text, root, "program", json_program(text, facts->program));
+    json_put(text, root, "program", json_program(text, facts));
     json_put(text, root, "compare", json_compare(text, facts->compare));
     json_put(text, root, "search", json_search(text, facts));
     json_put(text, root, "interventions", json_interventions(text, facts));

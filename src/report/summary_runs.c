@@ -79,8 +79,24 @@ static bool add_reason(const struct report_program *program, size_t index,
     return program->add_reason(program->context, index, language, text);
 }
 
-json_t *json_program(struct text *out, const struct report_program *program)
+static json_t *subjects_json(struct text *out, const struct analyze_subjects *subjects)
 {
+    json_t *list = json_array();
+    for (unsigned i = 0; i < SUBJECT_COUNT; i++) {
+        enum analyze_subject subject = (enum analyze_subject)i;
+        if (!subject_was_seen(subjects, subject) && !subject_was_missed(subjects, subject))
+            continue;
+        json_t *item = json_object();
+        json_put_text(out, item, "subject", analyze_subject_name(subject));
+        json_put_flag(out, item, "looked_at", subject_was_seen(subjects, subject));
+        json_add(out, list, item);
+    }
+    return list;
+}
+
+json_t *json_program(struct text *out, const struct report_facts *facts)
+{
+    const struct report_program *program = facts->program;
     if (!program)
         return json_null();
     json_t *item = json_object(), *reasons = json_array(), *reason;
@@ -92,6 +108,7 @@ json_t *json_program(struct text *out, const struct report_program *program)
     for (size_t i = 0; (reason = program_words(out, program, i, add_reason)) != NULL; i++)
         json_add(out, reasons, reason);
     json_put(out, item, "reasons", reasons);
+    json_put(out, item, "subjects", subjects_json(out, &facts->verdict.subjects));
     return item;
 }
 

@@ -12,7 +12,7 @@ expect_exit 0 trace -- "$program" nothing
 expect_stdout "out of nothing"
 [ "$(wc -l <"$captured/out")" -eq 1 ] || fail "expected the program's line and no more"
 expect_stderr "err of nothing"
-expect_stderr "verdict: CLEAN"
+expect_stderr "verdict: CLEAN: copies, order, lifetimes. Not inside kernels; not host reads"
 expect_stderr "calls recorded; observing took"
 expect_stderr "end of the program: exited with 0"
 expect_exit 7 trace -- "$program" nothing 7
@@ -122,6 +122,8 @@ rm -r kept
 expect_exit 7 trace --json -- "$program" nothing 7
 expect_program exited all
 expect_json "j['program']['exit_code'] == 7 and j['program']['reasons'] == []"
+expect_json "j['headline']['en'] == 'Nothing found: copies, order, lifetimes. Not inside kernels; not host reads'"
+expect_json "[s['subject'] for s in j['program']['subjects'] if not s['looked_at']] == ['kernels', 'host-reads']"
 
 # A gate that has looked at nothing does not pass, unless an option says which status to return.
 expect_exit 4 trace --error-exitcode 99 -- "$program" no-gpu

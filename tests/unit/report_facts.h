@@ -18,8 +18,8 @@ static inline void specimen_identity(struct report_identity *identity)
                                           .device_driver = "host 1" };
 }
 
-static inline bool specimen_reason(const void *context, size_t index,
-                                   enum report_language language, struct text *text)
+static inline bool specimen_reason(const void *context, size_t index, enum report_language language,
+                                   struct text *text)
 {
     (void)context;
     if (index > 0)
@@ -68,6 +68,8 @@ static inline void specimen_init(struct report_specimen *s)
     s->facts.expected_fault = "an illegal memory access " HOSTILE_PIPE;
     s->facts.self_test_key = "5a5a5a host 1";
     s->program = specimen_program();
+    s->facts.verdict.subjects = (struct analyze_subjects){ 1u << SUBJECT_COPIES,
+                                                           1u << SUBJECT_KERNELS };
     s->facts.program = &s->program;
     s->facts.partial = true;
 }

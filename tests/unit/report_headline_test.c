@@ -37,6 +37,7 @@ static void test_without_finding(void **state)
 {
     (void)state;
     struct report_specimen *specimen = specimen_create(false);
+    specimen->facts.program = NULL;
     settle(specimen, AUDIT_CLEAN, 0.015);
     specimen->facts.verdict.iterations = 200;
     check_headline(&specimen->facts,
@@ -136,6 +137,35 @@ static void test_program_unseen(void **state)
     report_markdown(&specimen->facts, REPORT_SPANISH, &text);
     check_contains("report", text_get(&text), "terminado por la señal 15 (SIGTERM)");
     text_release(&text);
+    free(specimen);
+}
+
+/* A clean program: of what, and of what not. */
+static void test_program_clean(void **state)
+{
+    (void)state;
+    struct report_specimen *specimen = specimen_create(true);
+    struct report_program program = specimen_program();
+    struct audit_verdict *verdict = &specimen->facts.verdict;
+    specimen->facts.program = &program;
+    specimen->facts.row_count = 0;
+    settle(specimen, AUDIT_CLEAN, 0);
+    verdict->subjects = (struct analyze_subjects){
+        1u << SUBJECT_COPIES | 1u << SUBJECT_ORDER | 1u << SUBJECT_SOURCES,
+        1u << SUBJECT_KERNELS | 1u << SUBJECT_HOST_READS
+    };
+    check_headline(&specimen->facts,
+                   "Nothing found: copies, order. Not inside kernels; not host reads",
+                   "No se encontró nada: copias, orden. No el interior de los kernels; no las "
+                   "lecturas del anfitrión");
+    verdict->subjects = (struct analyze_subjects){ 1u << SUBJECT_HOST_READS, 0 };
+    check_headline(&specimen->facts, "Nothing found: host reads",
+                   "No se encontró nada: lecturas del anfitrión");
+    verdict->subjects = (struct analyze_subjects){ 1u << SUBJECT_SOURCES, 1u << SUBJECT_SOURCES };
+    check_headline(&specimen->facts,
+                   "Nothing found: nothing. Not every byte of the pinned memory that copies read",
+                   "No se encontró nada: nada. No cada byte de la memoria fijada que leen las "
+                   "copias");
     free(specimen);
 }
 
@@ -328,6 +358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_finding),
         cmocka_unit_test(test_program_unseen),
+        cmocka_unit_test(test_program_clean),
         cmocka_unit_test(test_row_that_ended),
         cmocka_unit_test(test_op_unlike_the_host),
         cmocka_unit_test(test_is_the_first_line),

@@ -47,6 +47,12 @@ static void test_summary(void **state)
     assert_int_equal(json_array_size(reasons), 1);
     assert_string_equal(json_text_at(json_array_get(reasons, 0), "en"), "there is no CUPTI");
     assert_string_equal(json_text_at(json_array_get(reasons, 0), "es"), "falta CUPTI");
+    json_t *subjects = json_object_get(program, "subjects");
+    assert_int_equal(json_array_size(subjects), 2);
+    assert_string_equal(json_text_at(json_array_get(subjects, 0), "subject"), "copies");
+    assert_true(json_is_true(json_object_get(json_array_get(subjects, 0), "looked_at")));
+    assert_string_equal(json_text_at(json_array_get(subjects, 1), "subject"), "kernels");
+    assert_true(json_is_false(json_object_get(json_array_get(subjects, 1), "looked_at")));
     json_t *figures = json_object_get(root, "figures");
     assert_string_equal(json_text_at(json_array_get(figures, 0), "what"), "A latency_median_ms");
     json_decref(root);

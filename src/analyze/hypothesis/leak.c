@@ -16,7 +16,7 @@
 
 /* Minimum number of allocations by one call stack that setting up does not explain. */
 #define LEAK_LEAST 8u
-/* Of what a call stack allocated, some must be left from each of so many equal parts. */
+/* The allocations of a call stack are cut into so many equal parts; some must be left of each. */
 #define LEAK_PARTS 4u
 
 static void on_event(struct analyzer *analyzer, const struct event *event)

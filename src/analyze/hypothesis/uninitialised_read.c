@@ -1,5 +1,5 @@
 /* uninitialised_read.c - a declared range that is read before anything was written to it: by a
- * copy in, a fill, a launch, or an import. Of a foreign program only the reads of copies are known
+ * copy in, a fill, a launch, or an import. In a foreign program only the reads of copies are known
  * (contents.c). */
 #include "analyze/analyze_impl.h"
 

@@ -221,8 +221,8 @@ static void add_end(const struct trace *trace, struct text *text)
     text_release(&reason);
 }
 
-void trace_print(struct trace *trace, const struct trace_listed *listed, enum audit_outcome outcome,
-                 struct text *text)
+void trace_print(struct trace *trace, const struct trace_listed *listed,
+                 const struct audit_verdict *verdict, struct text *text)
 {
     struct trace_figures sum = { 0 };
     enum report_language language = trace->options->language;
@@ -234,8 +234,11 @@ void trace_print(struct trace *trace, const struct trace_listed *listed, enum au
         words_add_line(text, language, WORD_TRACE_SUMMARY, NULL);
         trace_figures_print(&sum, language, text);
     }
-    words_add_line(text, language, WORD_TRACE_VERDICT, report_outcome_words(outcome, language),
-                   NULL);
+    words_add(text, language, WORD_TRACE_VERDICT, report_outcome_words(verdict->outcome, language),
+              NULL);
+    if (verdict->outcome == AUDIT_CLEAN)
+        report_subjects_words(&verdict->subjects, language, text);
+    text_add(text, "\n");
     add_end(trace, text);
     if (listed->event_count) {
         add_caches(trace, text);

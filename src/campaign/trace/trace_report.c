@@ -244,7 +244,7 @@ enum status trace_report(struct trace *trace, struct trace_result *result, struc
     facts.self_test_key = "trace";
     decide(trace, listed, facts.self_test, &facts.verdict);
     make_rows(trace, listed, &facts);
-    trace_print(trace, listed, facts.verdict.outcome, &result->table);
+    trace_print(trace, listed, &facts.verdict, &result->table);
     enum status status = write_files(trace, listed, &facts, &result->table, err);
     if (!status) {
         result->outcome = facts.verdict.outcome;

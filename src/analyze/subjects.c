@@ -1,0 +1,51 @@
+/* subjects.c - what a foreign program did, and whether it could be looked at: what the absence of
+ * findings does not cover is said with the verdict. */
+#include "analyze/analyze_impl.h"
+
+const char *analyze_subject_name(enum analyze_subject subject)
+{
+    static const char *const names[] = { "copies",  "order",   "lifetimes",
+                                         "sources", "kernels", "host-reads" };
+    _Static_assert(COUNT_OF(names) == SUBJECT_COUNT, "every subject has a name");
+    ASSERT((unsigned)subject < SUBJECT_COUNT);
+    return names[subject];
+}
+
+static void note(struct analyze_subjects *subjects, enum analyze_subject subject, bool seen)
+{
+    *(seen ? &subjects->seen : &subjects->missed) |= UINT32_C(1) << subject;
+}
+
+void subjects_note(struct analyze_subjects *subjects, const struct event *event)
+{
+    if (!(event->flags & EVENT_FOREIGN))
+        return;
+    bool unwaited = !(event->flags & EVENT_SYNCHRONOUS);
+    switch (event->kind) {
+    case EVENT_BUFFER_CREATE:
+        note(subjects, SUBJECT_LIFETIMES, true);
+        return;
+    case EVENT_COPY_IN:
+        if (unwaited && !(event->flags & EVENT_PAGEABLE))
+            note(subjects, SUBJECT_SOURCES, !(event->flags & EVENT_SAMPLED));
+        break;
+    case EVENT_COPY_OUT:
+        if (unwaited)
+            note(subjects, SUBJECT_HOST_READS, false);
+        break;
+    case EVENT_LAUNCH:
+    case EVENT_GRAPH_REPLAY:
+        note(subjects, SUBJECT_KERNELS, false);
+        if (event->flags & EVENT_MAY_TELL) /* it may write memory of the host */
+            note(subjects, SUBJECT_HOST_READS, false);
+        note(subjects, SUBJECT_ORDER, true);
+        return;
+    case EVENT_COPY_WITHIN:
+    case EVENT_FILL:
+        break;
+    default:
+        return;
+    }
+    note(subjects, SUBJECT_COPIES, true);
+    note(subjects, SUBJECT_ORDER, true);
+}
