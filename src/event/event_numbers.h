@@ -135,7 +135,7 @@ enum event_access_mode { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_UPDATE = 3, EVEN
  * and what is not chosen stays as it was. */
 #define EVENT_SCATTERED 8
 
-/* So many bytes of a foreign copy to the device are looked at for EVENT_HAS_ADDRESSES. */
+/* The bytes of a foreign copy to the device that are looked at for EVENT_HAS_ADDRESSES. */
 #define EVENT_ADDRESSES_LOOKED 65536u
 
 /* ---- Faults and flags ----------------------------------------------------------------------- */
