@@ -94,6 +94,8 @@ foreach(subject calls contexts memory copies graphs)
                  "GRETA_TRACE_CUPTI=$<TARGET_FILE:greta_fake_trace_cupti>")
 endforeach()
 
+target_link_libraries(interpose_cuda_ptx_test PRIVATE greta_cuda_image)
+target_link_libraries(interpose_cuda_image_test PRIVATE greta_cuda_image PkgConfig::ZSTD)
 target_link_libraries(interpose_hip_code_object_test PRIVATE greta_code_object)
 target_sources(interpose_hip_kernels_test PRIVATE src/interpose/hip/kernels.c)
 target_link_libraries(interpose_hip_kernels_test PRIVATE greta_code_object)
@@ -154,7 +156,7 @@ foreach(fuzzer IN LISTS fuzzers)
     get_filename_component(name ${fuzzer} NAME_WE)
     add_executable(${name}_replay ${fuzzer} tests/support/replay_main.c)
     target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_analyze greta_report
-                          greta_tokenizer greta_device_gpu greta_code_object greta_inject
+                          greta_tokenizer greta_device_gpu greta_code_object greta_cuda_image greta_inject
                           greta_warnings)
     add_test(NAME fuzz/${name}_replay
              COMMAND ${name}_replay ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})

@@ -37,6 +37,10 @@ set_source_files_properties(src/interpose/cuda/preload.c src/interpose/hip/prelo
 add_library(greta_code_object STATIC src/interpose/hip/code_object.c src/interpose/hip/message.c)
 target_link_libraries(greta_code_object PUBLIC greta_base PRIVATE greta_warnings)
 
+add_library(greta_cuda_image STATIC src/interpose/cuda/images.c src/interpose/cuda/ptx.c
+            src/interpose/cuda/ptx_flow.c)
+target_link_libraries(greta_cuda_image PUBLIC greta_base ${CMAKE_DL_LIBS} PRIVATE greta_warnings)
+
 # Where greta looks for them when it is installed, from the folder of its own program.
 file(RELATIVE_PATH greta_library_folder ${CMAKE_INSTALL_FULL_BINDIR}/..
      ${CMAKE_INSTALL_FULL_LIBDIR}/greta)

@@ -90,6 +90,16 @@ static bool is_held_back(const struct analyzer *analyzer, const struct conflict 
            order_held_back(order, conflict->earlier.stream, conflict->earlier.tick, clock);
 }
 
+/* The kernel of the two, and its code shows that it writes nothing there. */
+static bool only_reads(const struct conflict *conflict)
+{
+    bool later = conflict->event->kind == EVENT_LAUNCH && conflict->access;
+    uint8_t mode = later ? conflict->access->mode : conflict->earlier.mode;
+    if (later && conflict->earlier.kind == EVENT_LAUNCH)
+        mode |= conflict->earlier.mode; /* one of two kernels writes */
+    return !(mode & EVENT_WRITE);
+}
+
 void finding_weigh(const struct analyzer *analyzer, const struct conflict *conflict,
                    struct finding *finding)
 {
@@ -105,8 +115,10 @@ void finding_weigh(const struct analyzer *analyzer, const struct conflict *confl
     enum finding_reason reason = REASON_NONE;
     if (is_hidden(analyzer, stream) || is_hidden(analyzer, earlier->stream))
         reason = REASON_HIDDEN_ORDER;
+    else if (maybe && kernel)
+        reason = only_reads(conflict) ? REASON_KERNEL_READS : REASON_KERNEL_ACCESS;
     else if (maybe)
-        reason = kernel ? REASON_KERNEL_ACCESS : REASON_ROW_GAPS;
+        reason = REASON_ROW_GAPS;
     else if (conflict->kind == CONFLICT_FREED && (event->flags & EVENT_MAY_WAIT))
         reason = REASON_MAY_WAIT;
     else if (vclock_covers(&analyzer->order.maybe_known, earlier->stream, earlier->tick))

@@ -134,6 +134,7 @@ enum finding_reason {
     REASON_UNWATCHED,
     REASON_PARTLY_WRITTEN,
     REASON_UNSEEN_WRITER,
+    REASON_KERNEL_READS,
     REASON_COUNT
 };
 const char *finding_reason_name(enum finding_reason reason);    /* "near-address"; NONE: "" */

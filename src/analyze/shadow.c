@@ -261,7 +261,7 @@ void shadow_access(struct analyzer *analyzer, const struct work *work,
         if (exact && unordered(work, &interval->write))
             tell(&probe, CONFLICT_UNORDERED, &interval->write, from, to);
         for (uint32_t j = 0; exact && j < interval->read_count; j++)
-            if ((writes || (interval->reads[j].mode & EVENT_MAYBE)) &&
+            if ((writes || (interval->reads[j].mode & EVENT_WRITE)) &&
                 unordered(work, &interval->reads[j]))
                 tell(&probe, CONFLICT_UNORDERED, &interval->reads[j], from, to);
         /* What is updated in place is read first; of the other ways to write, nothing is. */

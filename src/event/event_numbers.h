@@ -128,7 +128,8 @@ enum event_error_domain event_error_domain_of(const char *device_kind);
 /* ---- Memory --------------------------------------------------------------------------------- */
 
 /* EVENT_MAYBE, set together with EVENT_UPDATE: a foreign kernel received the pointer. Whether it
- * reads or writes there, and how many bytes, is not known. */
+ * reads or writes there, and how many bytes, is not known. Together with EVENT_READ: its code shows
+ * that it does not write there. */
 enum event_access_mode { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_UPDATE = 3, EVENT_MAYBE = 4 };
 
 /* Set in a mode together with EVENT_UPDATE: rows that indices choose are written, nothing is read,

@@ -181,13 +181,25 @@ struct interpose_parameter {
     size_t count;
 };
 
+/* What a kernel does with each 8-byte word of its parameters, as far as its code proves it. */
+enum kernel_use { KERNEL_READS = 1, KERNEL_WRITES = 2 }; /* through an address in the word; bits */
+#define KERNEL_PARAMETER_LIMIT 96u
+#define KERNEL_WORD_LIMIT 256u
+struct kernel_uses {
+    uint16_t parameter_count;
+    uint16_t sizes[KERNEL_PARAMETER_LIMIT]; /* in bytes */
+    uint16_t words[KERNEL_PARAMETER_LIMIT]; /* place of the first word of each */
+    uint8_t uses[KERNEL_WORD_LIMIT];        /* 0: no access is made through it */
+};
+
 struct interpose_launch {
     const char *kernel; /* the runtime's name, mangled or not; NULL: unknown */
     uint64_t function;  /* its handle: a name is looked up once for each */
     uint32_t grid[3], block[3], shared_bytes;
     const struct interpose_parameter *parameters;
     size_t parameter_count;
-    bool parameters_unknown; /* the sizes are not known: pointers may be missing */
+    bool parameters_unknown;        /* the sizes are not known: pointers may be missing */
+    const struct kernel_uses *uses; /* NULL: any pointer may be read and written through */
     const struct interpose_stream *stream;
     uint64_t graph;
 };

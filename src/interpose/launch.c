@@ -1,9 +1,11 @@
 /* launch.c - launches: the kernel's name, and the pointers among its parameters.
  *
  * A kernel does not say what it reads and writes. Every aligned word of its parameters that points
- * into memory of the program is an access with EVENT_MAYBE. A pointer to the start of an allocation
- * stands for all of it. A pointer into the middle, as a caching allocator hands out, stands only
- * for the bytes right there, because its neighbours are other tensors. */
+ * into memory of the program is an access with EVENT_MAYBE, unless the kernel's code proves that
+ * none is made through it; a read, if the code proves that nothing is written through it. A pointer
+ * to the start of an allocation stands for all of it. A pointer into the middle, as a caching
+ * allocator hands out, stands only for the bytes right there, because its neighbours are other
+ * tensors. */
 #include "interpose/interpose_impl.h"
 
 #include "base/size.h"
@@ -78,28 +80,46 @@ static void set_name(struct interpose *interpose, struct event *event,
 
 /* ---- Pointers ------------------------------------------------------------------------------- */
 
-static bool is_known(const struct event *event, uint32_t index, uint64_t address)
+/* The same address among earlier parameters, or NULL. */
+static struct event_access *find_known(struct event *event, uint32_t index, uint64_t address)
 {
     for (uint8_t i = 0; i < event->access_count; i++)
         if (event->accesses[i].buffer_index == index && event->accesses[i].address == address)
-            return true;
-    return false;
+            return &event->accesses[i];
+    return NULL;
+}
+
+/* What the kernel may do through the word; without a proof, everything. */
+static uint8_t mode_of(const struct interpose_launch *launch, size_t parameter, size_t word)
+{
+    const struct kernel_uses *uses = launch->uses;
+    bool fits = uses && uses->parameter_count == launch->parameter_count &&
+                uses->sizes[parameter] == launch->parameters[parameter].count;
+    uint8_t use = fits ? uses->uses[uses->words[parameter] + word] : KERNEL_READS | KERNEL_WRITES;
+    if (!use)
+        return 0;
+    return (use & KERNEL_WRITES ? EVENT_UPDATE : EVENT_READ) | EVENT_MAYBE;
 }
 
 /* stream: NULL if the launch is recorded into a graph and not run. */
 static void add_pointer(struct interpose *interpose, struct interpose_call *call, uint64_t value,
-                        uint8_t operand, const struct tracked_stream *stream)
+                        uint8_t operand, uint8_t mode, const struct tracked_stream *stream)
 {
     struct event *event = &call->event;
     if (value < interpose->lowest || value >= interpose->highest)
         return;
     struct block *block = block_find(&interpose->blocks, value);
-    if (!block || is_known(event, block->index, value))
+    if (!block)
         return;
     if (block_is_shown(block))
-        event->flags |= EVENT_MAY_TELL;
-    if (stream && block_side(block) == EVENT_SIDE_HOST)
+        event->flags |= EVENT_MAY_TELL; /* a kernel that only reads there may be held back */
+    if (stream && block_side(block) == EVENT_SIDE_HOST && (mode & EVENT_WRITE))
         pending_write(interpose, block->address, block->bytes, stream);
+    struct event_access *known = find_known(event, block->index, value);
+    if (known) {
+        known->mode |= mode;
+        return;
+    }
     if (event->access_count == EVENT_ACCESS_LIMIT) {
         event->flags |= EVENT_PARTIAL;
         return;
@@ -113,8 +133,7 @@ static void add_pointer(struct interpose *interpose, struct interpose_call *call
                                                                     .bytes = bytes,
                                                                     .buffer_index = block->index,
                                                                     .generation = 1,
-                                                                    .mode = EVENT_UPDATE |
-                                                                            EVENT_MAYBE,
+                                                                    .mode = mode,
                                                                     .operand = operand };
     if (block->freed_id)
         translate_check(call, EVENT_CHECK_GENERATION, operand, 1, 2);
@@ -133,7 +152,9 @@ static void add_parameters(struct interpose *interpose, struct interpose_call *c
              at += sizeof(uint64_t)) {
             uint64_t value;
             memcpy(&value, (const uint8_t *)parameter->bytes + at, sizeof(value));
-            add_pointer(interpose, call, value, (uint8_t)min_u64(i, 254), stream);
+            uint8_t mode = mode_of(launch, i, at / sizeof(value));
+            if (mode)
+                add_pointer(interpose, call, value, (uint8_t)min_u64(i, 254), mode, stream);
         }
     }
 }

@@ -67,6 +67,7 @@ static const struct {
     { "cuMemsetD2D16Async", 3020, 0, (entry_point)cuMemsetD2D16Async },
     { "cuMemsetD32Async", 3020, 0, (entry_point)cuMemsetD32Async },
     { "cuMemsetD8Async", 3020, 0, (entry_point)cuMemsetD8Async },
+    { "cuModuleLoadData", 2000, 0, (entry_point)cuModuleLoadData },
     { "cuModuleGetFunction", 2000, 0, (entry_point)cuModuleGetFunction },
     { "cuStreamBeginCapture", 10010, 0, (entry_point)cuStreamBeginCapture_v2 },
     { "cuStreamCreate", 2000, 0, (entry_point)cuStreamCreate },

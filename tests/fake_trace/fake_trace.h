@@ -84,6 +84,7 @@ result cuCtxSynchronize(void);
 result cuEventCreate(event *made, unsigned int flags);
 result cuEventRecord(event mark, stream on);
 result cuStreamWaitEvent(stream on, event mark, unsigned int flags);
+result cuModuleLoadData(void **module, const void *image);
 result cuModuleGetFunction(function *kernel, void *module, const char *name);
 result cuFuncGetParamInfo(function kernel, size_t index, size_t *offset, size_t *size);
 result cuLaunchKernel(function kernel, unsigned int grid_x, unsigned int grid_y,

@@ -87,6 +87,7 @@ static void *find(const char *entry, const char *name, int version)
 
 ROUTE(cuInit, cuInit, 2000, unsigned int)
 ROUTE(cuEventCreate, cuEventCreate, 2000, CUevent *, unsigned int)
+ROUTE(cuModuleLoadData, cuModuleLoadData, 2000, CUmodule *, const void *)
 ROUTE(cuModuleGetFunction, cuModuleGetFunction, 2000, CUfunction *, CUmodule, const char *)
 ROUTE(cuMemAddressReserve, cuMemAddressReserve, 10020, CUdeviceptr *, size_t, size_t, CUdeviceptr,
       unsigned long long)

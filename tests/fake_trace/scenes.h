@@ -17,8 +17,8 @@ void open_scene(struct scene *scene);
 function kernel(const char *name);
 void launch(function which, address target, address source, stream on);
 
-/* In scenes.c, scenes_order.c, scenes_threads.c and scenes_contents.c. SCENE(its name, its
- * function). */
+/* In scenes.c, scenes_order.c, scenes_threads.c, scenes_contents.c and scenes_ptx.c. SCENE(its
+ * name, its function). */
 #define SCENES                                                                                     \
     SCENE("all-kinds", all_kinds)                                                                  \
     SCENE("pool-freed", pool_freed)                                                                \
@@ -64,7 +64,13 @@ void launch(function which, address target, address source, stream on);
     SCENE("written-by-kernel", written_by_kernel)                                                  \
     SCENE("written-through-table", written_through_table)                                          \
     SCENE("written-in-part", written_in_part)                                                      \
-    SCENE("written-after-blob", written_after_blob)
+    SCENE("written-after-blob", written_after_blob)                                                \
+    SCENE("proven-readers", proven_readers)                                                        \
+    SCENE("unproven-readers", unproven_readers)                                                    \
+    SCENE("proven-writer", proven_writer)                                                          \
+    SCENE("proven-reader-overwritten", proven_reader_overwritten)                                  \
+    SCENE("proven-struct", proven_struct)                                                          \
+    SCENE("unproven-struct", unproven_struct)
 
 #define SCENE(name, function) void function(struct scene *scene);
 SCENES

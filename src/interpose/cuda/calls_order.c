@@ -98,6 +98,7 @@ void cuda_end_unload(struct cuda_call *call)
 {
     (void)succeeded(call);
     cuda_parameters_forget();
+    cuda_uses_forget();
 }
 
 /* ---- Streams -------------------------------------------------------------------------------- */

@@ -245,6 +245,13 @@ void cuda_note(const char *slug, const char *detail);
 
 /* The sizes of a kernel's parameters are remembered; unloading a module removes its kernels. */
 void cuda_parameters_forget(void);
+/* A module or library was loaded from this image (kernel_uses.c); a kernel of it was found by name;
+ * a kernel is another handle of one. NULL: nothing is known of the kernel. Unloading forgets. */
+void cuda_uses_loaded(uint64_t module, const void *image);
+void cuda_uses_named(uint64_t kernel, uint64_t module, const char *name);
+void cuda_uses_same(uint64_t kernel, uint64_t as);
+const struct kernel_uses *cuda_uses_of(uint64_t kernel);
+void cuda_uses_forget(void);
 /* A program got this kernel by this name. */
 void cuda_kernel_named(uint64_t kernel, const char *name);
 /* The name it was got by; NULL: not known. */

@@ -14,6 +14,7 @@ enum { EXTRA_END = 0, EXTRA_POINTER = 1, EXTRA_SIZE = 2, EXTRA_WORDS = 6 };
 struct kernel_facts {
     uint64_t function;
     const char *name; /* lives as long as the kernel is loaded; NULL: not known */
+    const struct kernel_uses *uses;
     uint16_t count;
     bool known; /* the sizes are */
     uint16_t sizes[PARAMETER_LIMIT];
@@ -79,6 +80,7 @@ static struct kernel_facts facts_of(uint64_t function)
     if (!kernel.known)
         kernel.count = 0;
     kernel.name = name_of(function);
+    kernel.uses = cuda_uses_of(function);
     pthread_mutex_lock(&cache.lock);
     *cached = kernel;
     pthread_mutex_unlock(&cache.lock);
@@ -112,6 +114,7 @@ void cuda_tell_launch(struct cuda_call *call, struct interpose_launch *launch,
     launch->kernel = call->kernel ? call->kernel : kernel.name;
     if (parameters) {
         launch->parameters_unknown = !kernel.known;
+        launch->uses = kernel.uses;
         for (uint16_t i = 0; i < kernel.count; i++)
             list[i] = (struct interpose_parameter){ parameters[i], kernel.sizes[i] };
         launch->parameter_count = kernel.count;

@@ -20,6 +20,8 @@ typedef unsigned int CUpointer_attribute;
 typedef unsigned int CUstreamCaptureMode;
 typedef unsigned int CUdriverProcAddressQueryResult;
 typedef unsigned int CUgraphExecUpdateResult;
+typedef unsigned int CUjit_option;
+typedef unsigned int CUlibraryOption;
 
 /* Handles */
 typedef struct CUarray_st *CUarray;

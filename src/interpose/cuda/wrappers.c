@@ -128,6 +128,63 @@ static uint64_t number(const void *handle)
     return (uint64_t)(uintptr_t)handle;
 }
 
+CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+    bool outermost = cuda_depth_enter();
+    CUresult (*real)(CUmodule *, const void *) = (CUresult(*)(CUmodule *, const void *))cuda_real(
+        CUDA_INDEX_cuModuleLoadData, !outermost);
+    CUresult code = real ? real(module, image) : CUDA_NOT_FOUND;
+    cuda_depth_leave();
+    if (code == 0 && module)
+        cuda_uses_loaded(number(*module), image);
+    return code;
+}
+
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
+                            CUjit_option *options, void **values)
+{
+    bool outermost = cuda_depth_enter();
+    CUresult (*real)(CUmodule *, const void *, unsigned int, CUjit_option *, void **) =
+        (CUresult(*)(CUmodule *, const void *, unsigned int, CUjit_option *, void **))cuda_real(
+            CUDA_INDEX_cuModuleLoadDataEx, !outermost);
+    CUresult code = real ? real(module, image, count, options, values) : CUDA_NOT_FOUND;
+    cuda_depth_leave();
+    if (code == 0 && module)
+        cuda_uses_loaded(number(*module), image);
+    return code;
+}
+
+CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image)
+{
+    bool outermost = cuda_depth_enter();
+    CUresult (*real)(CUmodule *, const void *) = (CUresult(*)(CUmodule *, const void *))cuda_real(
+        CUDA_INDEX_cuModuleLoadFatBinary, !outermost);
+    CUresult code = real ? real(module, image) : CUDA_NOT_FOUND;
+    cuda_depth_leave();
+    if (code == 0 && module)
+        cuda_uses_loaded(number(*module), image);
+    return code;
+}
+
+CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *options,
+                           void **values, unsigned int count, CUlibraryOption *library_options,
+                           void **library_values, unsigned int library_count)
+{
+    bool outermost = cuda_depth_enter();
+    CUresult (*real)(CUlibrary *, const void *, CUjit_option *, void **, unsigned int,
+                     CUlibraryOption *, void **, unsigned int) =
+        (CUresult(*)(CUlibrary *, const void *, CUjit_option *, void **, unsigned int,
+                     CUlibraryOption *, void **,
+                     unsigned int))cuda_real(CUDA_INDEX_cuLibraryLoadData, !outermost);
+    CUresult code = real ? real(library, image, options, values, count, library_options,
+                                library_values, library_count)
+                         : CUDA_NOT_FOUND;
+    cuda_depth_leave();
+    if (code == 0 && library)
+        cuda_uses_loaded(number(*library), image);
+    return code;
+}
+
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
     bool outermost = cuda_depth_enter();
@@ -135,8 +192,10 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
         CUfunction *, CUmodule, const char *))cuda_real(CUDA_INDEX_cuModuleGetFunction, !outermost);
     CUresult code = real ? real(function, module, name) : CUDA_NOT_FOUND;
     cuda_depth_leave();
-    if (code == 0 && function)
+    if (code == 0 && function) {
         cuda_kernel_named(number(*function), name);
+        cuda_uses_named(number(*function), number(module), name);
+    }
     return code;
 }
 
@@ -147,8 +206,10 @@ CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *nam
         CUkernel *, CUlibrary, const char *))cuda_real(CUDA_INDEX_cuLibraryGetKernel, !outermost);
     CUresult code = real ? real(kernel, library, name) : CUDA_NOT_FOUND;
     cuda_depth_leave();
-    if (code == 0 && kernel)
+    if (code == 0 && kernel) {
         cuda_kernel_named(number(*kernel), name);
+        cuda_uses_named(number(*kernel), number(library), name);
+    }
     return code;
 }
 
@@ -159,7 +220,9 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
         CUDA_INDEX_cuKernelGetFunction, !outermost);
     CUresult code = real ? real(function, kernel) : CUDA_NOT_FOUND;
     cuda_depth_leave();
-    if (code == 0 && function)
+    if (code == 0 && function) {
         cuda_kernel_named(number(*function), cuda_kernel_name(number(kernel)));
+        cuda_uses_same(number(*function), number(kernel));
+    }
     return code;
 }
