@@ -38,9 +38,13 @@ static inline void put(struct image *image, size_t at, uint64_t value, size_t co
 }
 
 static inline void add_argument(struct image *image, unsigned offset, unsigned bytes,
-                                const char *kind)
+                                const char *kind, const char *access)
 {
-    add_byte(image, 0x84); /* a map of four */
+    add_byte(image, access ? 0x85 : 0x84); /* a map of four or five */
+    if (access) {
+        add_text(image, ".actual_access");
+        add_text(image, access);
+    }
     add_text(image, ".address_space");
     add_text(image, "global");
     add_text(image, ".offset");
@@ -67,10 +71,10 @@ static inline void add_metadata(struct image *image)
     add_text(image, "scale");
     add_text(image, ".args");
     add_byte(image, 0x94);
-    add_argument(image, 0, 8, "global_buffer");
-    add_argument(image, 8, 4, "by_value");
-    add_argument(image, 16, 600, "by_value");
-    add_argument(image, 24, 8, "hidden_block_count_x");
+    add_argument(image, 0, 8, "global_buffer", "read_only");
+    add_argument(image, 8, 4, "by_value", NULL);
+    add_argument(image, 16, 600, "by_value", NULL);
+    add_argument(image, 24, 8, "hidden_block_count_x", NULL);
     add_text(image, ".uses");
     add_byte(image, 0x91); /* lists in lists, to be passed over */
     add_byte(image, 0x91);

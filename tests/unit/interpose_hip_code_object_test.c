@@ -27,7 +27,9 @@ static void check_kernels(struct code_object *object)
     assert_non_null(scale);
     assert_int_equal(scale->argument_count, 3); /* without the hidden one */
     assert_int_equal(scale->arguments[0].bytes, 8);
+    assert_true(scale->arguments[0].reads_only);
     assert_int_equal(scale->arguments[1].offset, 8);
+    assert_false(scale->arguments[1].reads_only);
     assert_int_equal(scale->arguments[1].bytes, 4);
     assert_int_equal(scale->arguments[2].bytes, 600);
     assert_int_equal(code_object_find(object, "empty")->argument_count, 0);

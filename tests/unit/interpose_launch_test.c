@@ -3,6 +3,23 @@
 #include "interpose_translate.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+static struct event launch_with(struct fixture *fixture, const void *bytes, size_t count,
+                                const struct kernel_uses *uses)
+{
+    struct interpose_parameter parameter = { bytes, count };
+    struct interpose_launch asked = { .kernel = "kernel",
+                                      .function = 78,
+                                      .parameters = &parameter,
+                                      .parameter_count = 1,
+                                      .uses = uses,
+                                      .stream = &one };
+    interpose_launch_begin(fixture->door, &fixture->call, "cuLaunchKernel", &asked);
+    struct event event = fixture->call.event;
+    interpose_end(fixture->door, &fixture->call, 0);
+    return event;
+}
 
 static void test_pointers(void **state)
 {
@@ -37,6 +54,47 @@ static void test_pointers(void **state)
     assert_true(flight_name(fixture.reader, event.launch.name_index, name));
     assert_string_equal(name, "_ZN2at6native18elementwise_kernelILi4EEEvi");
     fixture_end(&fixture);
+}
+
+/* What the code of a kernel proves: a word that it does nothing with is no access, one that it only
+ * reads through is a read; the same pointer twice is what both are. */
+static void test_uses(void **state)
+{
+    (void)state;
+    enum { W = KERNEL_WRITES, R = KERNEL_READS };
+    static const struct {
+        uint8_t uses[3];
+        uint16_t size; /* of the struct, as the code has it */
+        int modes[3];  /* of the block's first, second and third pointer; -1: no access */
+    } rows[] = {
+        { { R, W, 0 }, 24, { EVENT_READ | EVENT_MAYBE, EVENT_UPDATE | EVENT_MAYBE, -1 } },
+        { { 0, 0, R | W }, 24, { -1, -1, EVENT_UPDATE | EVENT_MAYBE } },
+        { { R, R, 0 },
+          16, /* another kernel's */
+          { EVENT_UPDATE | EVENT_MAYBE, EVENT_UPDATE | EVENT_MAYBE, EVENT_UPDATE | EVENT_MAYBE } },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct fixture fixture = fixture_begin();
+        fixture_alloc(&fixture, INTERPOSE_DEVICE, DEVICE, 65536);
+        struct kernel_uses uses = { .parameter_count = 1, .sizes = { rows[i].size } };
+        memcpy(uses.uses, rows[i].uses, sizeof(rows[i].uses));
+        uint64_t pack[] = { DEVICE, DEVICE + 4096, DEVICE + 8192 };
+        struct event event = launch_with(&fixture, pack, sizeof(pack), &uses);
+        uint8_t at = 0;
+        for (size_t j = 0; j < 3; j++) {
+            if (rows[i].modes[j] < 0)
+                continue;
+            assert_int_equal(event.accesses[at].address, pack[j]);
+            assert_int_equal(event.accesses[at++].mode, rows[i].modes[j]);
+        }
+        assert_int_equal(event.access_count, at);
+        pack[2] = pack[1] = DEVICE; /* read, and written through another word */
+        event = launch_with(&fixture, pack, sizeof(pack), &uses);
+        assert_int_equal(event.access_count, 1);
+        assert_int_equal(event.accesses[0].mode, EVENT_UPDATE | EVENT_MAYBE);
+        fixture_stop(&fixture);
+        fixture_end(&fixture);
+    }
 }
 
 static void test_names(void **state)
@@ -114,6 +172,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pointers),
+        cmocka_unit_test(test_uses),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_narrow_with_threads),

@@ -57,7 +57,7 @@ static bool is_hidden(struct text_view kind)
 static enum status read_argument(struct bytes *in, struct building *building, struct error *err)
 {
     uint64_t pairs, offset = 0, bytes = 0;
-    bool hidden = false;
+    bool hidden = false, reads_only = false;
     TRY(message_map(in, "argument", &pairs, err));
     for (uint64_t i = 0; i < pairs; i++) {
         struct text_view key, kind;
@@ -69,6 +69,9 @@ static enum status read_argument(struct bytes *in, struct building *building, st
         else if (text_view_is(key, ".value_kind")) {
             TRY(message_text(in, ".value_kind", &kind, err));
             hidden = is_hidden(kind);
+        } else if (text_view_is(key, ".actual_access")) {
+            TRY(message_text(in, ".actual_access", &kind, err));
+            reads_only = text_view_is(kind, "read_only");
         } else
             TRY(message_skip(in, err));
     }
@@ -78,8 +81,8 @@ static enum status read_argument(struct bytes *in, struct building *building, st
         return bytes_fail(in, in->at, ".size", err, "expected fewer than 4 GiB of arguments");
     TRY(reserve((void **)&building->arguments, sizeof(*building->arguments),
                 building->argument_count, 1, &building->argument_room, err));
-    building->arguments[building->argument_count++] = (struct code_argument){ (uint32_t)offset,
-                                                                              (uint32_t)bytes };
+    building->arguments[building->argument_count++] =
+        (struct code_argument){ (uint32_t)offset, (uint32_t)bytes, reads_only };
     return STATUS_OK;
 }
 

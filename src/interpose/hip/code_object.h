@@ -23,6 +23,7 @@ struct code_source {
 /* Describes the caller's arguments; those that the compiler adds are left out. */
 struct code_argument {
     uint32_t offset, bytes;
+    bool reads_only; /* the compiler says that the kernel writes nothing through this pointer */
 };
 
 struct code_kernel {

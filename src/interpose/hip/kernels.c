@@ -232,10 +232,31 @@ static bool block_of(void *const *extra, struct interpose_parameter *ret_block)
     return ret_block->bytes && ret_block->count;
 }
 
+/* False if there are more than fit: then any of them may be written through. */
+static bool uses_of(const struct hip_kernel *kernel, struct kernel_uses *ret_uses)
+{
+    uint32_t words = 0;
+    memset(ret_uses, 0, sizeof(*ret_uses));
+    for (uint32_t i = 0; i < kernel->argument_count; i++) {
+        const struct code_argument *argument = &kernel->arguments[i];
+        uint32_t end = words + (argument->bytes + 7) / 8;
+        if (i == KERNEL_PARAMETER_LIMIT || argument->bytes > UINT16_MAX || end > KERNEL_WORD_LIMIT)
+            return false;
+        ret_uses->sizes[i] = (uint16_t)argument->bytes;
+        ret_uses->words[i] = (uint16_t)words;
+        while (words < end)
+            ret_uses->uses[words++] = argument->reads_only ? KERNEL_READS
+                                                           : KERNEL_READS | KERNEL_WRITES;
+        ret_uses->parameter_count++;
+    }
+    return true;
+}
+
 void hip_launch_begin(struct interpose *trace, struct interpose_call *call, const char *name,
                       const struct hip_launch *launch)
 {
     struct hip_kernel kernel;
+    struct kernel_uses uses;
     struct interpose_parameter parameters[HIP_ARGUMENT_LIMIT];
     hip_kernel_find(launch->function, &kernel);
     struct interpose_launch reported = {
@@ -252,6 +273,7 @@ void hip_launch_begin(struct interpose *trace, struct interpose_call *call, cons
         reported.parameter_count = 1;
     else if (kernel.known && (launch->params || kernel.argument_count == 0)) {
         reported.parameter_count = kernel.argument_count;
+        reported.uses = uses_of(&kernel, &uses) ? &uses : NULL;
         for (uint32_t i = 0; i < kernel.argument_count; i++)
             parameters[i] = (struct interpose_parameter){ launch->params[i],
                                                           kernel.arguments[i].bytes };
