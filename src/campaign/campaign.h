@@ -219,6 +219,7 @@ struct trace_options {
     uint32_t records;          /* of each recording; 0: its own choice */
     bool summary;              /* figures of the program's use of the GPU */
     bool narrow;               /* run again to narrow a window of launches */
+    bool tensors;              /* PyTorch's allocator caches nothing */
     enum report_language language;
     int (*take_signal)(void); /* a signal that came for the program, once; 0: none; may be NULL */
 };

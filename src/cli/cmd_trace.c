@@ -14,7 +14,7 @@ struct settings {
     const char *artifacts, *author, *language, *backend, *cupti_library;
     uint32_t records;
     int32_t error_exit_code, inconclusive_exit_code;
-    bool summary, narrow, json, quiet, cupti;
+    bool summary, narrow, json, quiet, cupti, tensors;
 };
 
 static const struct settings defaults = {
@@ -30,6 +30,10 @@ static const struct cli_option options[] = {
     { "--narrow", NULL, CLI_FLAG, AT(narrow),
       "if several launches may have made a fault, run the program again with a wait after each of "
       "them",
+      NULL, false },
+    { "--tensors", NULL, CLI_FLAG, AT(tensors),
+      "PyTorch: make each tensor an allocation of its own (sets PYTORCH_NO_CUDA_MEMORY_CACHING; "
+      "slow)",
       NULL, false },
     { "--error-exitcode", "N", CLI_I32, AT(error_exit_code),
       "exit with N if a root cause was found or a defect was seen, and with 4 if nothing could be "
@@ -186,6 +190,7 @@ static enum cli_exit run_trace(const struct cli_invocation *invocation)
         .records = settings->records,
         .summary = settings->summary,
         .narrow = settings->narrow,
+        .tensors = settings->tensors,
         .language = language_of(settings),
         .take_signal = take_signal,
     };

@@ -143,6 +143,14 @@ expect_exit 4 trace --error-exitcode 99 --json -- "$program" no-gpu
 sed '1d' "$captured/err" >"$captured/out"
 expect_json "j['outcome'] == 'INCONCLUSIVE'" # and not a word more
 
+# PyTorch's own switch is set for the program if that is asked for, and only then.
+# shellcheck disable=SC2016
+show='echo "caching off: $PYTORCH_NO_CUDA_MEMORY_CACHING$PYTORCH_NO_HIP_MEMORY_CACHING."'
+expect_exit 0 trace --tensors -- bash -c "$show"
+expect_stdout "caching off: 11."
+expect_exit 0 trace -- bash -c "$show"
+expect_stdout "caching off: ."
+
 # One process number, two programs: both are looked at.
 expect_exit 0 trace -- "$program" then "$program" past-end
 expect_stderr "CONFIRMED size-mismatch"

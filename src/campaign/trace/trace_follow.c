@@ -53,7 +53,8 @@ static void follow(struct trace *trace, const char *file, const char *name)
     struct analyze_options options = { .level = AUDIT_LOG,
                                        .hang_limit_ns = HANG_LIMIT_NS,
                                        .observer = { on_event, process },
-                                       .is_cached = trace_is_cached,
+                                       .is_cached = trace->options->tensors ? NULL
+                                                                            : trace_is_cached,
                                        .cached_context = process };
     if (analyze_live_start(process->flight, process->path, &options, &process->live, &err)) {
         snprintf(process->missing, sizeof(process->missing), "%s", err.text);

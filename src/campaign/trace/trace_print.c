@@ -108,7 +108,7 @@ static void add_caches(const struct trace *trace, struct text *text)
 {
     uint64_t count = 0;
     char number[WORDS_NUMBER_BYTES];
-    for (size_t i = 0; i < trace->process_count; i++) {
+    for (size_t i = 0; !trace->options->tensors && i < trace->process_count; i++) {
         const struct trace_process *process = &trace->processes[i];
         for (size_t j = 0; process->reader && j < flight_allocation_count(process->reader); j++) {
             const struct flight_allocation *one = flight_allocation_at(process->reader, j);

@@ -125,6 +125,8 @@ static enum status make_environment(const struct trace *trace, const char *narro
     snprintf(records, sizeof(records), "%u", options->records);
     bool injects = options->cupti && trace->library_cuda[0];
     bool good =
+        (!options->tensors || (add_variable(added, "PYTORCH_NO_CUDA_MEMORY_CACHING", "1", NULL) &&
+                               add_variable(added, "PYTORCH_NO_HIP_MEMORY_CACHING", "1", NULL))) &&
         add_variable(added, INTERPOSE_VARIABLE_FOLDER, trace->run, NULL) &&
         (!options->records || add_variable(added, INTERPOSE_VARIABLE_RECORDS, records, NULL)) &&
         (!narrow || add_variable(added, INTERPOSE_VARIABLE_NARROW, narrow, NULL)) &&
