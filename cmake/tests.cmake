@@ -44,8 +44,9 @@ foreach(source IN LISTS unit_tests)
                          ENVIRONMENT "GRETA_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
-# Finds its own lines.
+# They find their own lines.
 target_compile_options(base_lines_test PRIVATE -g)
+target_compile_options(coredump_program_lines_test PRIVATE -g)
 
 # Where a vendor's header is installed, our declarations are compared with it.
 find_path(GRETA_CUDA_INCLUDE cuda.h PATHS $ENV{CUDA_PATH}/include /usr/local/cuda/include)

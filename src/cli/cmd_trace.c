@@ -228,7 +228,7 @@ const struct cli_command cli_trace = {
         "before its copy was waited for; unordered copies of the same bytes; waits missing between "
         "streams; graphs with freed pointers; leaks; the launches a fault can come from. Each "
         "finding names both calls, with their call stacks, and source lines if the program has "
-        "debug information (-g) and libdw is installed. What a kernel does with a pointer is not "
+        "debug information (-g). What a kernel does with a pointer is not "
         "known: findings that rest on it are called possible, with the reason, and never "
         "CONFIRMED.\n\n"
         "The program has libgreta_trace_cuda.so and libgreta_trace_hip.so preloaded, before what "

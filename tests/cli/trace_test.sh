@@ -33,6 +33,7 @@ found()
 }
 found past-end "CONFIRMED size-mismatch: cuMemcpyDtoH" "which has 65536 bytes: it goes up to byte 65600" \
     "past_end+0x"
+grep -q "past_end+0x.*program\.c:[0-9]" "$captured/err" || fail "expected the line in program.c"
 found double-free "CONFIRMED use-after-free: cuMemFree" "is freed a second time" "double_free+0x"
 found rewritten "CONFIRMED staging-reuse: cuMemcpyHtoDAsync" \
     "rewritten before anything waited for the copy" "rewritten+0x"

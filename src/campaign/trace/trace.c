@@ -178,7 +178,8 @@ enum status campaign_trace(const struct trace_options *options, struct trace_res
     enum status status = trace.processes
                              ? STATUS_OK
                              : error_set(err, STATUS_NO_MEMORY, "no memory for a trace");
-    if (!status && (!(trace.symbols = symbols_create()) || !(trace.lines = lines_create())))
+    if (!status && (!(trace.symbols = symbols_create()) || !(trace.lines = lines_create()) ||
+                    !(trace.program_lines = program_lines_create())))
         status = error_set(err, STATUS_NO_MEMORY, "no memory for symbols");
     if (!status)
         status = find_libraries(&trace, err);
@@ -200,6 +201,7 @@ enum status campaign_trace(const struct trace_options *options, struct trace_res
     for (size_t i = 0; i < trace.process_count; i++)
         trace_process_release(&trace.processes[i]);
     remove_folder(&trace);
+    program_lines_destroy(trace.program_lines);
     lines_destroy(trace.lines);
     symbols_destroy(trace.symbols);
     free(trace.processes);

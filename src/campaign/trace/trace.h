@@ -7,6 +7,7 @@
 #include "base/symbols.h"
 #include "campaign/campaign.h"
 #include "campaign/files.h"
+#include "coredump/program_lines.h"
 #include "interpose/interpose.h"
 #include "report/report.h"
 
@@ -92,7 +93,8 @@ struct trace {
     char note[32], note_detail[480];
     enum trace_blindness blind;
     struct symbols *symbols;
-    struct lines *lines;
+    struct lines *lines; /* with libdw, for what the other does not read */
+    struct program_lines *program_lines;
 };
 
 /* trace_run.c: the program and its recordings, to its end. narrow: "FIRST-LAST", or NULL. */

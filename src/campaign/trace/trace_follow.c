@@ -269,8 +269,10 @@ size_t trace_stack(struct trace *trace, const struct trace_process *process, uin
         }
         if (is_noise(frame))
             continue;
-        (void)lines_find(trace->lines, module.path, call, frame->source, sizeof(frame->source),
-                         &frame->line);
+        if (!program_lines_find(trace->program_lines, module.path, call, frame->source,
+                                sizeof(frame->source), &frame->line))
+            (void)lines_find(trace->lines, module.path, call, frame->source, sizeof(frame->source),
+                             &frame->line);
         kept++;
     }
     return kept;

@@ -202,26 +202,26 @@ static bool read_container(const struct image_reader *reader, uint64_t address,
     return good;
 }
 
-/* Text that ends with 0: read in pieces that do not cross a page that may not be there. */
+/* Text that ends with 0: read page by page, because the next page may not be there. */
 static bool read_text(const struct image_reader *reader, uint64_t address,
                       void (*found)(void *context, const char *text, size_t bytes), void *context)
 {
-    enum { PIECE = 4096 };
+    enum { PAGE_BYTES = 4096 };
     size_t count = 0, room = 0;
     char *text = NULL;
     bool ended = false;
     while (!ended && count < IMAGE_TEXT_BYTES) {
-        size_t piece = PIECE - (address + count) % PIECE;
-        if (room - count < piece) {
-            char *larger = realloc(text, room = 2 * room + PIECE);
+        size_t part = PAGE_BYTES - (address + count) % PAGE_BYTES;
+        if (room - count < part) {
+            char *larger = realloc(text, room = 2 * room + PAGE_BYTES);
             if (!larger)
                 break;
             text = larger;
         }
-        if (!reader->read(reader->context, address + count, text + count, piece))
+        if (!reader->read(reader->context, address + count, text + count, part))
             break;
-        size_t length = strnlen(text + count, piece);
-        ended = length < piece;
+        size_t length = strnlen(text + count, part);
+        ended = length < part;
         count += length;
     }
     if (ended)

@@ -55,7 +55,7 @@ static struct uses_row *find_row(uint64_t module, uint64_t name_hash)
 
 /* ---- Modules -------------------------------------------------------------------------------- */
 
-/* Of several texts, for several chips, what any of them does may be done. */
+/* With several texts, for several chips, what any of them does may be done. */
 static void join(struct uses_row *row, const struct kernel_uses *uses)
 {
     struct kernel_uses *sum = row->uses;
