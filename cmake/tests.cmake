@@ -82,7 +82,7 @@ set_tests_properties(fake_gpu/hsa_faults PROPERTIES TIMEOUT 60 ENVIRONMENT
 
 # Is the driver itself: what the emulated CUPTI calls there is the test's.
 file(GLOB cuda_trace_sources CONFIGURE_DEPENDS src/interpose/cuda/*.c)
-list(FILTER cuda_trace_sources EXCLUDE REGEX "/(preload|wrappers)\\.c$") # the other way in
+list(FILTER cuda_trace_sources EXCLUDE REGEX "/(preload|wrappers|ranges_nvtx)\\.c$") # the other way in
 add_library(greta_test_trace_cuda STATIC ${cuda_trace_sources})
 target_link_libraries(greta_test_trace_cuda PUBLIC greta_interpose ${CMAKE_DL_LIBS}
                       PRIVATE greta_warnings)

@@ -27,7 +27,7 @@ function(greta_trace_library name folder map without)
 endfunction()
 
 greta_trace_library(cuda cuda exports.map "inject|cupti")
-greta_trace_library(cupti cuda exports_cupti.map "preload|wrappers")
+greta_trace_library(cupti cuda exports_cupti.map "preload|wrappers|ranges_nvtx")
 greta_trace_library(hip hip exports.map "")
 # Their dlsym must leave no stack frame: what RTLD_NEXT means depends on the caller.
 set_source_files_properties(src/interpose/cuda/preload.c src/interpose/hip/preload.c PROPERTIES

@@ -258,6 +258,13 @@ static inline bool event_is_copy(uint8_t kind)
            kind == EVENT_FILL;
 }
 
+/* Work of a foreign program: the scope's tensor is the name of the range that the program gave it.
+ */
+static inline bool event_is_ranged(uint8_t kind)
+{
+    return event_is_copy(kind) || kind == EVENT_LAUNCH || kind == EVENT_GRAPH_REPLAY;
+}
+
 /* The size of the copy, fill, buffer or ticket that the event is about; 0 for other kinds. */
 uint64_t event_bytes(const struct event *event);
 

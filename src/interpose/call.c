@@ -42,6 +42,7 @@ bool translate_open(struct interpose *interpose, struct interpose_call *call, en
     event->thread_index = parallel_thread_index();
     event->stream_index = EVENT_NO_STREAM;
     event->scope = (struct event_scope){ -1, -1, "" };
+    ranges_name(event);
     event->operand = EVENT_NO_OPERAND;
     set_function(event, name);
     event->stack_index = stack_capture(interpose, site);

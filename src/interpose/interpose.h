@@ -240,6 +240,12 @@ void interpose_hidden_order(struct interpose *interpose, const char *name,
  * variable. by_all_work: copies too, because another process can read what they write. */
 void interpose_may_tell(struct interpose *interpose, bool by_all_work);
 
+/* The calling thread begins and ends a range of work that the program gives a name; NULL: it has
+ * none that can be read. Calls within it have the name of the innermost one (event_scope.tensor).
+ */
+void interpose_range_push(const char *name);
+void interpose_range_pop(void);
+
 /* ---- Graphs --------------------------------------------------------------------------------- */
 
 /* Calls to a stream that is being captured are recorded, not run. Streams that join the capture by

@@ -155,6 +155,8 @@ struct interpose {
  * recorded. `site` quickly distinguishes the call sites of a thread. */
 bool translate_open(struct interpose *interpose, struct interpose_call *call, enum event_kind kind,
                     const char *name, uint64_t site);
+/* The event gets the name of the range that its thread is in. */
+void ranges_name(struct event *event);
 /* Writes the event; the runtime may be called now. */
 void translate_tell(struct interpose *interpose, struct interpose_call *call);
 /* Writes an event with its end at once. */

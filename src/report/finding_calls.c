@@ -36,7 +36,16 @@ static bool fill_tensor(const struct telling *telling, struct text *text)
 static bool fill_variant(const struct telling *telling, struct text *text)
 {
     const struct analyze_place *place = telling->place;
-    return has_tensor(telling) && place->foreign && add_name(text, place->scope.tensor);
+    return has_tensor(telling) && place->foreign && !event_is_ranged(place->kind) &&
+           add_name(text, place->scope.tensor);
+}
+
+/* What the program itself calls the part of its work that the call belongs to. */
+static bool fill_range(const struct telling *telling, struct text *text)
+{
+    const struct analyze_place *place = telling->place;
+    return has_tensor(telling) && place->foreign && event_is_ranged(place->kind) &&
+           add_name(text, place->scope.tensor);
 }
 
 static bool fill_layer(const struct telling *telling, struct text *text)
@@ -208,6 +217,7 @@ const struct filler call_fillers[] = {
     { "what", fill_what },
     { "tensor", fill_tensor },
     { "variant", fill_variant },
+    { "range", fill_range },
     { "layer", fill_layer },
     { "step", fill_step },
     { "call", fill_call },

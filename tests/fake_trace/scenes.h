@@ -17,8 +17,8 @@ void open_scene(struct scene *scene);
 function kernel(const char *name);
 void launch(function which, address target, address source, stream on);
 
-/* In scenes.c, scenes_order.c, scenes_threads.c, scenes_contents.c and scenes_ptx.c. SCENE(its
- * name, its function). */
+/* In scenes.c, scenes_order.c, scenes_threads.c, scenes_contents.c, scenes_ptx.c and
+ * scenes_ranges.c. SCENE(its name, its function). */
 #define SCENES                                                                                     \
     SCENE("all-kinds", all_kinds)                                                                  \
     SCENE("pool-freed", pool_freed)                                                                \
@@ -70,7 +70,8 @@ void launch(function which, address target, address source, stream on);
     SCENE("proven-writer", proven_writer)                                                          \
     SCENE("proven-reader-overwritten", proven_reader_overwritten)                                  \
     SCENE("proven-struct", proven_struct)                                                          \
-    SCENE("unproven-struct", unproven_struct)
+    SCENE("unproven-struct", unproven_struct)                                                      \
+    SCENE("ranges", ranges)
 
 #define SCENE(name, function) void function(struct scene *scene);
 SCENES

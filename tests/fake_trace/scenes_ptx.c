@@ -1,5 +1,5 @@
 /* scenes_ptx.c - the program's scenes with kernels whose PTX was loaded; what greta trace must say
- * of each is in tests/cli/trace_ptx_test.sh. */
+ * of each is in tests/cli/trace_code_test.sh. */
 #include "scenes.h"
 
 /* add writes through its first pointer and reads through its second; packed reads through the first

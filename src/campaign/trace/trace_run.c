@@ -19,7 +19,7 @@
 
 /* New recordings are looked for so often; a program's end is seen as soon. */
 #define POLL_NS 3000000L
-#define ADDED_LIMIT 8u
+#define ADDED_LIMIT 12u
 
 /* ---- The environment ------------------------------------------------------------------------ */
 
@@ -124,6 +124,9 @@ static enum status make_environment(const struct trace *trace, const char *narro
     TRY(join_preloaded(trace, preloaded, err));
     snprintf(records, sizeof(records), "%u", options->records);
     bool injects = options->cupti && trace->library_cuda[0];
+    /* Names of ranges; a tool that the program was given by its user comes first. */
+    bool ranges = !options->cupti && trace->library_cuda[0] &&
+                  !find_variable(options->environment, "NVTX_INJECTION64_PATH");
     bool good =
         (!options->tensors || (add_variable(added, "PYTORCH_NO_CUDA_MEMORY_CACHING", "1", NULL) &&
                                add_variable(added, "PYTORCH_NO_HIP_MEMORY_CACHING", "1", NULL))) &&
@@ -133,6 +136,7 @@ static enum status make_environment(const struct trace *trace, const char *narro
         (!options->cupti_library ||
          add_variable(added, INTERPOSE_VARIABLE_CUPTI, options->cupti_library, NULL)) &&
         (!injects || add_variable(added, "CUDA_INJECTION64_PATH", trace->library_cuda, NULL)) &&
+        (!ranges || add_variable(added, "NVTX_INJECTION64_PATH", trace->library_cuda, NULL)) &&
         (!preloaded[0] || add_variable(added, "LD_PRELOAD", preloaded,
                                        find_variable(options->environment, "LD_PRELOAD"))) &&
         join_environment(added, options->environment);

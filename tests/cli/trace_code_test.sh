@@ -1,5 +1,5 @@
-# trace_ptx_test.sh - greta trace: what the PTX of a program's kernels shows of their pointers, over an
-# emulated driver (tests/fake_trace/scenes_ptx.c).
+# trace_code_test.sh - greta trace: what the PTX of a program's kernels shows of their pointers, and the
+# ranges that it marks, over an emulated driver (tests/fake_trace/scenes_ptx.c, scenes_ranges.c).
 source "$(dirname "$0")/lib.sh"
 fake=$GRETA_BUILD/fake_trace
 program=$fake/trace_program
@@ -38,4 +38,13 @@ possible "$unknown" "$program" unproven-struct
 for route in dlsym older nested; do
     FAKE_ROUTE=$route clean "$fake/trace_found" proven-readers
 done
+# Ranges of NVTX: the innermost one is named, and none after its end.
+expect_exit 99 trace "$program" ranges
+expect_stderr "cuMemcpyDtoH, range layer 3 (event "
+expect_stderr "cuMemcpyDtoHAsync, range decode (event "
+expect_stderr "cuMemcpyDtoDAsync (event "
+NVTX_INJECTION64_PATH=/another/tool expect_exit 99 trace "$program" ranges
+expect_stderr "cuMemcpyDtoH (event "
+expect_exit 0 "$GRETA" trace --backend cuda --lang es -- "$program" ranges
+expect_stderr "cuMemcpyDtoH, intervalo layer 3 (evento "
 finish
