@@ -89,6 +89,10 @@ static const struct {
       "mov.b64 %rd3, k_param_3; mov.u64 %rd4, %rd3; ld.param.u64 %rd5, [%rd4+8]; ld.u32 %r2, "
       "[%rd5];",
       { NOT, NOT, NOT, NOT, R, NOT } },
+    { "of a struct, by its address, against the order of the text",
+      "$L1: st.u32 [%rd5], 1; ld.param.u64 %rd5, [%rd4+8]; mov.u64 %rd4, %rd3; mov.b64 %rd3, "
+      "k_param_3; bra $L1;",
+      { NOT, NOT, NOT, NOT, W, NOT } },
     { "of a struct, its address moved on",
       "mov.b64 %rd3, k_param_3; add.s64 %rd4, %rd3, 8; ld.param.u64 %rd5, [%rd4]; ld.u32 %r2, "
       "[%rd5];",
