@@ -63,8 +63,9 @@ struct ledger_entry {
     bool content_unknown; /* made before the first event that is known, or events were lost since;
                              of a foreign program: something unseen may have written there */
     uint64_t unseen_known, unsure_known; /* order.unseen_writers and unsure_writers then */
-    uint64_t losses_known;               /* ledger.losses when the shadow was last updated */
-    uint32_t stack_index;                /* of a foreign program: who made it */
+    bool may_be_told;       /* a kernel that the host may tell of it was running when it was made */
+    uint64_t losses_known;  /* ledger.losses when the shadow was last updated */
+    uint32_t stack_index;   /* of a foreign program: who made it */
     uint32_t stack_ordinal; /* which of the allocations of that stack, from 1; 0: not known */
     uint64_t used_id;       /* of the last work with it; 0: none */
     uint64_t launches;      /* launches before it was created */
@@ -288,6 +289,8 @@ void order_join_default_streams(struct order *order, struct stream_state *stream
 
 /* What memory of foreign programs holds (contents.c). */
 void contents_note(struct order *order, const struct event *event);
+/* Memory is made: a kernel that reads host memory may still run, and may be given the address. */
+bool contents_may_be_told(const struct order *order, const struct thread_state *thread);
 /* The work gets at the memory: what may have been written there, unseen or by a kernel? */
 void contents_update(const struct order *order, struct ledger_entry *entry,
                      const struct event *event, const struct event_access *access);

@@ -31,6 +31,16 @@ void contents_note(struct order *order, const struct event *event)
     }
 }
 
+bool contents_may_be_told(const struct order *order, const struct thread_state *thread)
+{
+    for (uint32_t i = 0; i < VCLOCK_STREAM_LIMIT; i++) {
+        uint64_t gate = order->streams[i].gate_tick;
+        if (gate && !vclock_covers(&thread->clock, i, gate))
+            return true;
+    }
+    return false;
+}
+
 void contents_update(const struct order *order, struct ledger_entry *entry,
                      const struct event *event, const struct event_access *access)
 {

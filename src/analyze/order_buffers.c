@@ -26,6 +26,7 @@ void order_buffer_create(struct analyzer *analyzer, const struct event *event)
     entry.content_unknown = !fresh;
     entry.unseen_known = order->unseen_writers;
     entry.unsure_known = order->unsure_writers;
+    entry.may_be_told = contents_may_be_told(order, order_thread(order, event->thread_index));
     if (entry.foreign && event->buffer.graph_id)
         entry.stack_index = 0; /* the graph's: it takes it and gives it back each time it is run */
     memcpy(entry.name, event->scope.tensor, sizeof(entry.name));

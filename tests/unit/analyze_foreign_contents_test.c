@@ -178,6 +178,28 @@ static void what_is_not_known_is_not_counted(void **state)
     }
 }
 
+/* A kernel that reads host memory runs when the memory is made: the host may tell it the address.
+ */
+static void a_running_kernel_may_be_told(void **state)
+{
+    (void)state;
+    for (int waited = 0; waited < 2; waited++) {
+        struct script script;
+        begin(&script);
+        launch(&script, EVENT_MAY_TELL);
+        if (waited)
+            call(&script, EVENT_STREAM_SYNC, A, 0, 0);
+        allocate(&script, 0);
+        transfer(&script, EVENT_COPY_OUT, 0, BUFFER_BYTES, 0);
+        const struct analysis *analysis = script_finish(&script, NULL);
+        const struct finding *finding = find_finding(analysis, HYPOTHESIS_UNINITIALISED_READ);
+        assert_non_null(finding);
+        assert_int_equal(finding->certainty, waited ? FINDING_DIRECT : FINDING_POSSIBLE);
+        assert_int_equal(finding->reason, waited ? REASON_NONE : REASON_UNSEEN_WRITER);
+        script_close(&script);
+    }
+}
+
 /* Rows with gaps between them: what a fill of such rows leaves out is not claimed to be unwritten,
  * and a copy of them is wrong only if nothing at all was written there. */
 static void rows_with_gaps(void **state)
@@ -205,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_what_nothing_can_have_written_is_certain),
         cmocka_unit_test(what_is_not_known_is_not_counted),
+        cmocka_unit_test(a_running_kernel_may_be_told),
         cmocka_unit_test(rows_with_gaps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,8 @@ static void weigh(const struct analyzer *analyzer, const struct conflict *confli
                   struct finding *draft)
 {
     enum finding_reason reason = REASON_NONE;
-    if (conflict->entry->unsure_known != analyzer->order.unsure_writers)
+    if (conflict->entry->unsure_known != analyzer->order.unsure_writers ||
+        conflict->entry->may_be_told)
         reason = REASON_UNSEEN_WRITER;
     else if (conflict->bytes < conflict->access->bytes)
         reason = REASON_PARTLY_WRITTEN;
