@@ -16,6 +16,12 @@ static void note(struct analyze_subjects *subjects, enum analyze_subject subject
     *(seen ? &subjects->seen : &subjects->missed) |= UINT32_C(1) << subject;
 }
 
+/* Missed, unless something that watches the host's reads has said before that it does. */
+static void note_host_reads(struct analyze_subjects *subjects)
+{
+    note(subjects, SUBJECT_HOST_READS, subjects->seen >> SUBJECT_HOST_READS & 1);
+}
+
 void subjects_note(struct analyze_subjects *subjects, const struct event *event)
 {
     if (!(event->flags & EVENT_FOREIGN))
@@ -31,13 +37,13 @@ void subjects_note(struct analyze_subjects *subjects, const struct event *event)
         break;
     case EVENT_COPY_OUT:
         if (unwaited)
-            note(subjects, SUBJECT_HOST_READS, false);
+            note_host_reads(subjects);
         break;
     case EVENT_LAUNCH:
     case EVENT_GRAPH_REPLAY:
         note(subjects, SUBJECT_KERNELS, false);
         if (event->flags & EVENT_MAY_TELL) /* it may write memory of the host */
-            note(subjects, SUBJECT_HOST_READS, false);
+            note_host_reads(subjects);
         note(subjects, SUBJECT_ORDER, true);
         return;
     case EVENT_COPY_WITHIN:

@@ -43,6 +43,17 @@ static void each_event_adds_its_subjects(void **state)
     }
 }
 
+/* Once the host's reads are watched, they are not missed any more. */
+static void watched_reads_are_seen(void **state)
+{
+    (void)state;
+    struct analyze_subjects subjects = { .seen = BIT(HOST_READS) };
+    struct event event = event_of(EVENT_COPY_OUT, EVENT_FOREIGN);
+    subjects_note(&subjects, &event);
+    assert_true(subject_was_seen(&subjects, SUBJECT_HOST_READS));
+    assert_false(subject_was_missed(&subjects, SUBJECT_HOST_READS));
+}
+
 /* One copy that was watched in samples is enough: the subject was not looked at. The verdict has
  * what all recordings have. */
 static void a_part_is_not_the_whole(void **state)
@@ -103,6 +114,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_event_adds_its_subjects),
+        cmocka_unit_test(watched_reads_are_seen),
         cmocka_unit_test(a_part_is_not_the_whole),
         cmocka_unit_test(a_checkpoint_keeps_them),
     };
