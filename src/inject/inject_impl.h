@@ -122,7 +122,7 @@ void inject_act_overlap(struct inject *inject, const struct device_tampered *cal
 
 /* machine.c, with the lock held: the commands to submit instead of a command; count 0: submit it
  * unchanged. */
-#define INJECT_SPOILT_LIMIT 2
+#define INJECT_SPOILT_LIMIT 3
 struct inject_spoilt {
     bool hit;
     size_t count; /* of commands */

@@ -14,6 +14,8 @@
 #define WILD_ADDRESS 0x10000u
 /* Bytes that a staging slot may hold from earlier. */
 #define STALE_BYTE 0xA5
+/* What ops call their output in the form that the next matmul reads (docs/ops.md). */
+#define PACKED "packed"
 
 /* ---- Launches ------------------------------------------------------------------------------- */
 
@@ -50,6 +52,40 @@ static int32_t bound_of(const struct device_command *command, const char *name)
     return WRONG_INDEX;
 }
 
+/* The operand that holds the same output for a matmul to read, packed: -1 if there is none, or the
+ * spec says which operand it means. Only one of the two may be read. */
+static int packed_of(const struct inject *inject, const struct device_command *command, int operand)
+{
+    for (int i = 0; i < command->operand_count && !inject->spec.operand[0]; i++)
+        if (i != operand && command->operands[i].data &&
+            (command->contract->operands[i].mode & EVENT_WRITE) &&
+            strcmp(command->contract->operands[i].name, PACKED) == 0)
+            return i;
+    return -1;
+}
+
+/* What the launch has written is overwritten: all of it, or a few values. */
+static void spoil_output(const struct inject *inject, const struct device_command *command,
+                         int operand, struct inject_spoilt *spoilt)
+{
+    const struct device_host_operand *output = &command->operands[operand];
+    uint64_t address = (uint64_t)(uintptr_t)output->data, row_bytes = 0;
+    struct device_command *added = &spoilt->commands[spoilt->count++];
+    if (!dtype_row_bytes(output->dtype, output->shape.dims[0], &row_bytes))
+        row_bytes = 0;
+    switch (inject->spec.fault) {
+    case INJECT_NAN_OUTPUT:
+        *added = fill(command, address, operand_bytes(output), 0xFF);
+        break;
+    case INJECT_WRONG_OUTPUT: /* 195.3 as F32, which no activation is */
+        *added = fill(command, address, min_u64(row_bytes, 32), 0x43);
+        break;
+    default: /* a few finite values, as a race would leave them */
+        *added = fill(command, address, min_u64(row_bytes, 32), 0x3C);
+        break;
+    }
+}
+
 /* The launch reads its indices from memory of our own, where all are wrong: no other call sees
  * them. */
 static enum status spoil_index(struct inject *inject, struct device_host_operand *operand,
@@ -76,7 +112,7 @@ static enum status spoil_launch(struct inject *inject, const struct device_comma
     struct inject_memory *memory = inject_find_memory(inject, address);
     uint64_t start = memory ? memory->memory.address : address;
     uint64_t end = memory ? start + memory->memory.bytes : address + operand_bytes(chosen);
-    uint64_t row_bytes = 0;
+    int packed = packed_of(inject, command, operand);
     spoilt->count = 1;
     switch (inject->spec.fault) {
     case INJECT_BAD_INDEX:
@@ -102,15 +138,11 @@ static enum status spoil_launch(struct inject *inject, const struct device_comma
         spoilt->commands[spoilt->count++] = fill(command, start - 1, 1, 0);
         break;
     case INJECT_NAN_OUTPUT:
-        spoilt->commands[spoilt->count++] = fill(command, address, operand_bytes(chosen), 0xFF);
-        break;
-    case INJECT_UNEQUAL_RUNS: /* a few finite values, as a race would leave them */
-    case INJECT_WRONG_OUTPUT: /* the same, 195.3 as F32, which no activation is */
-        if (!dtype_row_bytes(chosen->dtype, chosen->shape.dims[0], &row_bytes))
-            row_bytes = 0;
-        spoilt->commands[spoilt->count++] = fill(command, address, min_u64(row_bytes, 32),
-                                                 inject->spec.fault == INJECT_WRONG_OUTPUT ? 0x43
-                                                                                           : 0x3C);
+    case INJECT_UNEQUAL_RUNS:
+    case INJECT_WRONG_OUTPUT:
+        spoil_output(inject, command, operand, spoilt);
+        if (packed >= 0)
+            spoil_output(inject, command, packed, spoilt);
         break;
     default:
         break;

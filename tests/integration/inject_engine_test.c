@@ -152,6 +152,16 @@ static void test_nan(void **state)
     scene_close(&scene);
 }
 
+static void run_equally(struct scene *scene, uint64_t *hashes, size_t count)
+{
+    for (uint64_t run = 0; run < count; run++) {
+        device_run_begin(scene->planted.device, run, 1);
+        engine_rewind(scene->planted.engine, 0, 0);
+        CHECK_OK(planted_step(&scene->planted, 7), &scene->planted.err);
+        hashes[run] = recorder_last(&scene->recorder, EVENT_TICKET_REDEEM)->ticket.hash;
+    }
+}
+
 /* Equal runs give equal hashes, but for the one in which something is planted. */
 static void test_unequal_runs(void **state)
 {
@@ -159,15 +169,32 @@ static void test_unequal_runs(void **state)
     static struct scene scene;
     uint64_t hashes[4] = { 0 };
     scene_open(&scene, "unequal-runs@tensor=logits,run=2", false);
-    for (uint64_t run = 0; run < COUNT_OF(hashes); run++) {
-        device_run_begin(scene.planted.device, run, 1);
-        engine_rewind(scene.planted.engine, 0, 0);
-        CHECK_OK(planted_step(&scene.planted, 7), &scene.planted.err);
-        hashes[run] = recorder_last(&scene.recorder, EVENT_TICKET_REDEEM)->ticket.hash;
-    }
+    run_equally(&scene, hashes, COUNT_OF(hashes));
     assert_true(hashes[0] == hashes[1] && hashes[0] == hashes[3] && hashes[0] != hashes[2]);
     assert_string_equal(inject_record(scene.planted.inject)->place.op, "matmul_group");
     scene_close(&scene);
+}
+
+/* An op that also packs its output for the next matmul has the fault in both. */
+static void test_packed_output(void **state)
+{
+    (void)state;
+    static struct scene scene;
+    static const char *const specs[] = {
+        "unequal-runs@op=swiglu,layer=1,run=2",   "unequal-runs@op=attention,layer=1,run=2",
+        "unequal-runs@op=rms_norm,layer=1,run=2", "wrong-output@op=swiglu,layer=1,run=2",
+        "nan-output@op=attention,layer=1,run=2",  "nan-output@op=swiglu,layer=1,run=2"
+    };
+    for (size_t i = 0; i < COUNT_OF(specs); i++) {
+        uint64_t hashes[4] = { 0 };
+        scene_open(&scene, specs[i], false);
+        run_equally(&scene, hashes, COUNT_OF(hashes));
+        assert_true(inject_record(scene.planted.inject)->planted);
+        if (hashes[0] == hashes[2])
+            fail_msg("%s: expected other logits, found the same", specs[i]);
+        assert_true(hashes[0] == hashes[1] && hashes[0] == hashes[3]);
+        scene_close(&scene);
+    }
 }
 
 static void test_clean(void **state)
@@ -191,7 +218,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_indices),      cmocka_unit_test(test_seen_at_the_copy),
         cmocka_unit_test(test_freed_weight), cmocka_unit_test(test_nan),
-        cmocka_unit_test(test_unequal_runs), cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_unequal_runs), cmocka_unit_test(test_packed_output),
+        cmocka_unit_test(test_clean),
     };
     return cmocka_run_group_tests(tests, write_model, remove_model);
 }
