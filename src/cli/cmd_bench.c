@@ -68,7 +68,7 @@ static const struct cli_option options[] = {
     { "--device|-dev", "NAME", CLI_TEXT, AT(device), "host, cuda:N, hip:N or auto (the default)",
       NULL, false },
     { "--list-devices", NULL, CLI_FLAG, AT(list_devices),
-      "list the devices and exit (greta devices); also infer_settings.c:54", NULL, false },
+      "list the devices and exit (greta devices)", NULL, false },
     { "--n-gpu-layers|-ngl", "N", CLI_TEXT, AT(gpu_layers),
       "0: run on the host; otherwise the device gets all layers, never a part", NULL, false },
     { "--flash-attn|-fa", "MODE", CLI_TEXT, AT(flash),
@@ -123,8 +123,7 @@ static void stop(struct bench *bench)
     bench->stopped = true;
     engine_close(bench->engine);
     if (bench->inject && !inject_record(bench->inject)->planted)
-        cli_warn(bench->invocation,
-                 "no call matched %s: the fault was never planted; also infer_run.c:35",
+        cli_warn(bench->invocation, "no call matched %s: the fault was never planted",
                  bench->settings->inject);
     device_close(bench->device);
     cli_audit_finish(bench->audit);

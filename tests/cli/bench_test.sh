@@ -77,4 +77,7 @@ expect_exit 2 "$GRETA" bench -p 4 -n 2 -r 1 --inject flipped-bit@op=rope
 expect_stderr "flipped-bit cannot be in rope"
 expect_exit 2 "$GRETA" bench -p 4 -n 2 -r 1 --inject unequal-runs@run=2
 expect_stderr "run: found 2, expected none"
+expect_exit 0 "$GRETA" bench -p 4 -n 2 -r 1 --inject skipped-wait
+grep -qx "greta bench: warning: no call matched skipped-wait: the fault was never planted" "$captured/err" ||
+    fail "expected a warning that nothing was planted"
 finish
