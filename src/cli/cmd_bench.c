@@ -111,6 +111,7 @@ struct bench {
     struct engine *engine;
     struct bench_measure measure;
     double samples_ns[REPEAT_LIMIT];
+    uint64_t trap_count; /* known when the device is closed */
 };
 
 /* Closes engine and device, and finishes the audit. */
@@ -125,6 +126,8 @@ static void stop(struct bench *bench)
     if (bench->inject && !inject_record(bench->inject)->planted)
         cli_warn(bench->invocation, "no call matched %s: the fault was never planted",
                  bench->settings->inject);
+    if (bench->device)
+        bench->trap_count = device_trap_count(bench->device);
     device_close(bench->device);
     cli_audit_finish(bench->audit);
     bench->engine = NULL;
@@ -260,6 +263,10 @@ static enum status finish(struct bench *bench, struct bench_report *report, stru
     json_t *audit = cli_audit_json(bench->audit);
     enum status status = bench_report_finish(report, audit, err);
     json_decref(audit);
+    if (!status && bench->trap_count && cli_audit_answer(bench->audit) != CLI_AUDIT_FINDINGS)
+        status = error_set(err, STATUS_REFUSED,
+                           "an index was past its bound and the access was skipped: the speed is "
+                           "not that of a sound run (--audit log names the launch)");
     return status;
 }
 
@@ -323,10 +330,13 @@ static enum status run_all(struct bench *bench, struct error *err)
     return status;
 }
 
-/* Findings are not success, however fast the run was. */
-static enum cli_exit exit_of(const struct bench *bench)
+/* Findings are not success, however fast the run was; nor is a device that faulted. */
+static enum cli_exit exit_of(const struct bench *bench, enum status status, const struct error *err)
 {
     size_t count = cli_audit_finding_count(bench->audit);
+    enum cli_exit code = status ? cli_fail(bench->invocation, err) : CLI_EXIT_OK;
+    if (status)
+        return status == STATUS_LOST ? CLI_EXIT_FAILED : code;
     switch (cli_audit_answer(bench->audit)) {
     case CLI_AUDIT_FINDINGS:
         fprintf(stderr, "Audit findings: the speed was measured, and the audit has %zu finding%s\n",
@@ -353,10 +363,8 @@ static enum cli_exit run_bench(const struct cli_invocation *invocation)
     bench->invocation = invocation;
     bench->settings = settings;
     enum status status = run_all(bench, &err);
-    enum cli_exit code = status ? cli_fail(invocation, &err) : CLI_EXIT_OK;
     stop(bench);
-    if (!status)
-        code = exit_of(bench);
+    enum cli_exit code = exit_of(bench, status, &err);
     release(bench);
     free(bench);
     return code;
@@ -377,8 +385,8 @@ const struct cli_command cli_bench = {
         "--audit-cost measures the audit levels: a model is open for each of off, log and guard, "
         "they decode in turn, and each run is compared with the run without audit of the same "
         "round. The weights are in memory twice (guard has its own copy).\n\n"
-        "Exit status 1 if --audit found something, however fast it was; 3 if it could not run or "
-        "be recorded.",
+        "Exit status 1 if --audit found something, however fast it was, if a kernel met an index "
+        "past its bound, or if the device faulted; 3 if it could not run or be recorded.",
     .examples = "  greta bench   # the model that comes with greta\n"
                 "  greta bench -m model.gguf -p 512 -n 128\n"
                 "  greta bench -m model.gguf -p 0 -n 64 -d 0,2048 -o json   # short and long "

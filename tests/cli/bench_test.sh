@@ -80,4 +80,12 @@ expect_stderr "run: found 2, expected none"
 expect_exit 0 "$GRETA" bench -p 4 -n 2 -r 1 --inject skipped-wait
 grep -qx "greta bench: warning: no call matched skipped-wait: the fault was never planted" "$captured/err" ||
     fail "expected a warning that nothing was planted"
+# A run that skipped accesses, or that a fault ended, is no success: recorded or not.
+expect_exit 1 "$GRETA" bench -p 4 -n 2 -r 1 --inject rope-position@layer=1
+expect_stderr "past its bound and the access was skipped"
+expect_stderr "--audit log names the launch"
+expect_exit 1 "$GRETA" bench -p 4 -n 2 -r 1 --inject wild-pointer@layer=1
+expect_stderr "illegal memory access"
+expect_exit 1 "$GRETA" bench -p 4 -n 2 -r 1 --audit log --inject wild-pointer@layer=1
+expect_stderr "root cause: kernel-fault"
 finish
