@@ -56,7 +56,7 @@ static const struct finding_defect_info infos[] = {
                              { "bytes", PARAMETER_BYTES } },
     [DEFECT_INDEX_PAST_BOUND] = { "index-past-bound",
                                   { "bound", PARAMETER_COUNT },
-                                  { "index", PARAMETER_COUNT } },
+                                  { "index", PARAMETER_OFFSET } },
     [DEFECT_NOT_FINITE] = { "not-finite",
                             { "values", PARAMETER_COUNT },
                             { "not_finite", PARAMETER_COUNT } },

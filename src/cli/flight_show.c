@@ -234,7 +234,7 @@ static void emit_traps(struct emit *emit, const struct flight_reader *reader)
         launch.kind = known ? launch.kind : EVENT_LAUNCH;
         emit_object_begin(emit, NULL);
         emit_count(emit, "operand", trap.operand);
-        emit_count(emit, "index", trap.index);
+        emit_integer(emit, "index", (int64_t)trap.index);
         emit_count(emit, "bound", trap.bound);
         emit_call(emit, "launch", &launch);
         emit_object_end(emit);

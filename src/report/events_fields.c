@@ -96,7 +96,7 @@ static void add_digests(struct list *list, const struct event *event)
 static void add_values(struct list *list, const struct event *event)
 {
     if (event->kind == EVENT_TRAP) {
-        add(list, "index", EVENTS_NUMBER, event->trap.index);
+        add(list, "index", EVENTS_SIGNED, event->trap.index);
         add(list, "bound", EVENTS_NUMBER, event->trap.bound);
     } else if (event->kind == EVENT_RUN) {
         add(list, "iteration", EVENTS_NUMBER, event->run.iteration);

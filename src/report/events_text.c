@@ -44,7 +44,8 @@ static void add_outcome(struct text *out, const struct event *event)
     else if (event->check)
         text_addf(out, " expected %" PRIu64 " found %" PRIu64, event->expected, event->found);
     if (event->kind == EVENT_TRAP)
-        text_addf(out, " index %" PRIu64 " bound %" PRIu64, event->trap.index, event->trap.bound);
+        text_addf(out, " index %" PRId64 " bound %" PRIu64, (int64_t)event->trap.index,
+                  event->trap.bound);
     if (event->kind == EVENT_TRANSFER_HASH)
         text_addf(out, " before %016" PRIx64 " after %016" PRIx64 " landed %016" PRIx64,
                   event->transfer.source_before, event->transfer.source_after,

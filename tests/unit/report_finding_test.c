@@ -39,6 +39,21 @@ static void headline_says_who_did_what_and_where_it_surfaced(void **state)
     text_release(&text);
 }
 
+/* Indices are int32 in memory: -1 is the usual mark of a row that is not there. */
+static void negative_index_is_shown_as_such(void **state)
+{
+    (void)state;
+    struct finding finding = { .hypothesis = HYPOTHESIS_BAD_POINTER,
+                               .cause = rope_place(),
+                               .expected = 1024,
+                               .found = (uint64_t)-1 };
+    check_headline(
+        &finding,
+        "rope, layer 2, step 3 read index -1 (bound 1024) from operand positions (buffer indices)",
+        "rope, capa 2, paso 3 leyó el índice -1 (límite 1024) del operando positions (búfer "
+        "indices)");
+}
+
 /* Seen where it was caused: nothing surfaced elsewhere. Without clocks there is no time. */
 static void surfacing_is_said_only_where_it_is_known(void **state)
 {
@@ -268,6 +283,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headline_says_who_did_what_and_where_it_surfaced),
+        cmocka_unit_test(negative_index_is_shown_as_such),
         cmocka_unit_test(surfacing_is_said_only_where_it_is_known),
         cmocka_unit_test(candidates_are_a_set),
         cmocka_unit_test(every_hypothesis_has_its_numbers),
