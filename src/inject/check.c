@@ -112,12 +112,28 @@ static enum status check_op(const struct inject_spec *spec, const struct inject_
     return refuse(&list, "op", spec->op, ", or a call such as copy-in and copy-out", err);
 }
 
-/* The operand must be one of the op that the spec names or the fault is about; else of any op. */
+/* Adds the operands of the contract that the fault can be in; true if the spec's is one. */
+static bool add_operands(struct text *list, const struct inject_spec *spec,
+                         const struct device_contract *contract)
+{
+    bool found = false;
+    for (int i = 0; i < contract->operand_count; i++) {
+        if (!inject_operand_can(spec->fault, &contract->operands[i]))
+            continue;
+        add_names(list, &contract->operands[i].name, 1);
+        found = found || strcmp(contract->operands[i].name, spec->operand) == 0;
+    }
+    return found;
+}
+
+/* The operand must be one that the fault can be in, of the op that the spec names or the fault is
+ * about; else of any op. */
 static enum status check_operand(const struct inject_spec *spec, const struct inject_stage *stage,
                                  struct error *err)
 {
     struct text list;
     const char *op = spec->op[0] ? spec->op : inject_row(spec->fault)->op;
+    bool found = false;
     if (!spec->operand[0])
         return STATUS_OK;
     if (!inject_carries(spec->fault, EVENT_LAUNCH) || find_call(op) != EVENT_KIND_COUNT)
@@ -126,27 +142,21 @@ static enum status check_operand(const struct inject_spec *spec, const struct in
                          "and %s is not in one",
                          spec->operand, inject_fault_name(spec->fault));
     text_init(&list);
-    for (size_t i = 0; i < stage->contract_count; i++) {
-        const struct device_contract *contract = stage->contracts[i];
-        if (op[0] && strcmp(contract->name, op) != 0)
-            continue;
-        for (int j = 0; j < contract->operand_count; j++) {
-            if (strcmp(contract->operands[j].name, spec->operand) == 0) {
-                text_release(&list);
-                return STATUS_OK;
-            }
-            add_names(&list, &contract->operands[j].name, 1);
-        }
-    }
-    if (!op[0]) {
-        text_release(&list);
-        return error_set(
-            err, STATUS_USAGE,
-            "inject: operand: found '%s', expected an operand of an op; name the op to "
-            "see which it has",
-            spec->operand);
-    }
-    return refuse(&list, "operand", spec->operand, "", err);
+    for (size_t i = 0; i < stage->contract_count; i++)
+        if (!op[0] || strcmp(stage->contracts[i]->name, op) == 0)
+            found = add_operands(&list, spec, stage->contracts[i]) || found;
+    bool none = list.length == 0;
+    if (!found && op[0] && !none)
+        return refuse(&list, "operand", spec->operand, "", err);
+    text_release(&list);
+    if (found)
+        return STATUS_OK;
+    if (none)
+        return refuse_op(spec, stage, err);
+    return error_set(err, STATUS_USAGE,
+                     "inject: operand: found '%s', expected an operand that %s can be in; name the "
+                     "op to see which it has",
+                     spec->operand, inject_fault_name(spec->fault));
 }
 
 /* Keys that say nothing of this fault, or that no call of it has. */

@@ -86,6 +86,8 @@ struct inject {
 
 /* True if this kind of call can carry the fault. The spec decides which one does. */
 bool inject_carries(enum inject_fault fault, enum event_kind kind);
+/* False if it means nothing there: a NaN in what a launch only reads. */
+bool inject_operand_can(enum inject_fault fault, const struct device_operand_rule *rule);
 /* True if the fault can be in this operand: the spec or the fault names it, or it suits. */
 bool inject_operand_fits(const struct inject_spec *spec, const struct device_operand_rule *rule);
 /* With the lock held: true if the spec matches this call. */

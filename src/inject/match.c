@@ -77,9 +77,37 @@ void inject_note(struct inject *inject, const char *op, const struct event_scope
     inject->record.planted = true;
 }
 
+static bool is_index_rule(const struct device_operand_rule *rule)
+{
+    return rule->dtype_bits == UINT64_C(1) << DTYPE_I32;
+}
+
+bool inject_operand_can(enum inject_fault fault, const struct device_operand_rule *rule)
+{
+    switch (fault) {
+    case INJECT_BAD_INDEX:
+    case INJECT_ROPE_POSITION:
+    case INJECT_ROPE_PAST_TABLE:
+    case INJECT_KV_POSITION:
+    case INJECT_KV_SLOT_PAST_CACHE:
+    case INJECT_TOKEN_PAST_VOCABULARY:
+        return is_index_rule(rule) && rule->mode == EVENT_READ;
+    case INJECT_NAN_OUTPUT:
+        return !is_index_rule(rule) && (rule->mode & EVENT_WRITE) != 0;
+    case INJECT_UNEQUAL_RUNS:
+    case INJECT_WRONG_OUTPUT:
+        return (rule->mode & EVENT_WRITE) != 0;
+    case INJECT_UNINITIALISED_READ:
+        return (rule->mode & EVENT_READ) != 0;
+    default:
+        return true;
+    }
+}
+
+/* May the fault be in this operand where the spec names none? */
 static bool suits(enum inject_fault fault, const struct device_operand_rule *rule)
 {
-    bool is_index = rule->dtype_bits == UINT64_C(1) << DTYPE_I32;
+    bool is_index = is_index_rule(rule);
     bool is_float = (rule->dtype_bits & (UINT64_C(1) << DTYPE_F32)) != 0;
     switch (fault) {
     case INJECT_BAD_INDEX:
@@ -107,7 +135,8 @@ static bool suits(enum inject_fault fault, const struct device_operand_rule *rul
 bool inject_operand_fits(const struct inject_spec *spec, const struct device_operand_rule *rule)
 {
     const char *wanted = spec->operand[0] ? spec->operand : inject_row(spec->fault)->operand;
-    return wanted[0] ? strcmp(wanted, rule->name) == 0 : suits(spec->fault, rule);
+    return wanted[0] ? strcmp(wanted, rule->name) == 0 && inject_operand_can(spec->fault, rule)
+                     : suits(spec->fault, rule);
 }
 
 int inject_operand(const struct inject *inject, const struct device_contract *contract,
