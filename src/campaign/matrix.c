@@ -13,6 +13,20 @@ static bool is_label(const char *text, size_t length)
            text[0] != '-';
 }
 
+/* An audit's own runs are called so; the files of a row of that name would be overwritten. */
+static bool is_reserved(const char *label)
+{
+    static const char *const names[] = { "narrowed", "compare-host" };
+    static const char *const beginnings[] = { "rerun-", "search-", "transfers-" };
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (strcmp(label, names[i]) == 0)
+            return true;
+    for (size_t i = 0; i < COUNT_OF(beginnings); i++)
+        if (strncmp(label, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
 static enum status refuse(const char *text, size_t length, struct error *err)
 {
     return error_set(err, STATUS_USAGE,
@@ -59,6 +73,11 @@ static enum status parse_row(const char *text, size_t length, struct matrix_row 
     row->iterations = (uint32_t)count;
     memcpy(row->label, text, (size_t)(colon - text));
     row->label[colon - text] = '\0';
+    if (is_reserved(row->label))
+        return error_set(err, STATUS_USAGE,
+                         "matrix: expected a label that is not the name of one of the audit's own "
+                         "runs, found '%s'",
+                         row->label);
     return STATUS_OK;
 }
 

@@ -14,9 +14,7 @@ static void test_default(void **state)
         const char *label;
         enum report_row_mode mode;
         uint32_t iterations;
-    } rows[] = { { "A", REPORT_BARE, 50 },
-                 { "B", REPORT_AUDIT, 50 },
-                 { "C", REPORT_STRESS, 100 } };
+    } rows[] = { { "A", REPORT_BARE, 50 }, { "B", REPORT_AUDIT, 50 }, { "C", REPORT_STRESS, 100 } };
     struct matrix matrix;
     struct error err;
     CHECK_OK(matrix_parse(CAMPAIGN_MATRIX_DEFAULT, &matrix, &err), &err);
@@ -64,6 +62,12 @@ static void test_bad(void **state)
         ",A:audit:1",
         "A:audit:1,A:stress:1",
         "A:audit:1:2",
+        /* What the audit calls its own runs: their files would replace the row's. */
+        "narrowed:audit:1",
+        "compare-host:audit:1",
+        "rerun-01-control:audit:1",
+        "search-01-all:audit:1",
+        "A:audit:1,transfers-pinned:bare:1",
     };
     struct matrix matrix;
     struct error err;
@@ -83,6 +87,18 @@ static bool same_draw(const struct stress_draw *a, const struct stress_draw *b)
 {
     return a->streams == b->streams && a->chunk == b->chunk && a->delay_us == b->delay_us &&
            a->pressure_bytes == b->pressure_bytes && a->repeat == b->repeat;
+}
+
+/* Only the names themselves are taken. */
+static void test_near_the_names_of_own_runs(void **state)
+{
+    (void)state;
+    struct matrix matrix;
+    struct error err;
+    CHECK_OK(matrix_parse("narrowed-2:audit:1,rerun:audit:1,search:bare:1", &matrix, &err), &err);
+    assert_int_equal(matrix.count, 3);
+    CHECK_FAILS(matrix_parse("narrowed:audit:1", &matrix, &err), STATUS_USAGE, &err);
+    check_contains("label", err.text, "one of the audit's own runs, found 'narrowed'");
 }
 
 /* The same seed and number give the same draw; without stress there is none. */
@@ -117,9 +133,8 @@ static void test_draws(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_default),
-        cmocka_unit_test(test_earlier_name),
-        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_default), cmocka_unit_test(test_earlier_name),
+        cmocka_unit_test(test_bad),     cmocka_unit_test(test_near_the_names_of_own_runs),
         cmocka_unit_test(test_draws),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
