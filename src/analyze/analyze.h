@@ -210,6 +210,7 @@ enum verdict_missing {
     VERDICT_MISSING_SELF_TEST_PASS, /* it failed */
     VERDICT_MISSING_RECORDING,      /* no run of the workload was recorded */
     VERDICT_MISSING_RECORDS,        /* lost before they were analysed, or damaged */
+    VERDICT_MISSING_COVERAGE,       /* not all that was recorded could be checked */
     VERDICT_MISSING_EXERCISE,       /* the path was not taken */
     VERDICT_MISSING_EQUAL_RUNS,     /* no two equal iterations to compare */
     VERDICT_MISSING_CERTAINTY,      /* only possible findings, or several candidates */

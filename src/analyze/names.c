@@ -113,6 +113,7 @@ const char *verdict_missing_name(enum verdict_missing missing)
         [VERDICT_MISSING_SELF_TEST_PASS] = "self-test-pass",
         [VERDICT_MISSING_RECORDING] = "recording",
         [VERDICT_MISSING_RECORDS] = "records",
+        [VERDICT_MISSING_COVERAGE] = "coverage",
         [VERDICT_MISSING_EXERCISE] = "exercise",
         [VERDICT_MISSING_EQUAL_RUNS] = "equal-runs",
         [VERDICT_MISSING_CERTAINTY] = "certainty",

@@ -109,10 +109,10 @@ static enum verdict_missing find_missing(const struct verdict_input *input,
     bool untried = !info->exact && trials_of(input, info, verdict) == 0;
     if (info->bound_equal && untried && verdict->total == verdict->checked)
         return VERDICT_MISSING_EQUAL_RUNS;
+    if (info->exact && verdict->checked < verdict->total)
+        return VERDICT_MISSING_COVERAGE;
     if (verdict->checked == 0 || untried)
         return VERDICT_MISSING_EXERCISE;
-    if (info->exact && verdict->checked < verdict->total)
-        return VERDICT_MISSING_RECORDS;
     if (has_unexplained_end(input))
         return VERDICT_MISSING_END;
     return VERDICT_MISSING_NOTHING;

@@ -177,6 +177,7 @@ static inline void specimen_verdict(struct report_specimen *s)
                                             HYPOTHESIS_BAD_POINTER,
                                             HYPOTHESIS_CONTRACT_BREACH,
                                             HYPOTHESIS_OVERLAPPING_COPIES,
+                                            HYPOTHESIS_UNINITIALISED_READ,
                                             HYPOTHESIS_STALE_GRAPH,
                                             HYPOTHESIS_RUNTIME_DEFECT,
                                             HYPOTHESIS_HANG,
