@@ -221,6 +221,27 @@ static void add_end(const struct trace *trace, struct text *text)
     text_release(&reason);
 }
 
+/* The hypotheses that keep a trace from being clean, and why. One that is not asked here has no
+ * detector; what a crash leaves open is said by the end of the program. */
+static void add_undecided(const struct trace *trace, const struct audit_verdict *verdict,
+                          struct text *text)
+{
+    enum report_language language = trace->options->language;
+    for (int i = 0; i < HYPOTHESIS_COUNT; i++) {
+        const struct hypothesis_verdict *one = &verdict->hypotheses[i];
+        char checked[WORDS_NUMBER_BYTES], total[WORDS_NUMBER_BYTES];
+        if (one->verdict != VERDICT_INCONCLUSIVE || one->missing == VERDICT_MISSING_DETECTOR ||
+            one->missing == VERDICT_MISSING_END)
+            continue;
+        const struct report_hypothesis_words *words = report_hypothesis_words((enum hypothesis)i);
+        words_add_line(text, language, WORD_TRACE_UNDECIDED,
+                       hypothesis_info((enum hypothesis)i)->slug,
+                       words_number(one->checked, checked), words_number(one->total, total),
+                       one->total == 1 ? words->unit[language] : words->units[language],
+                       report_missing_words(one->missing, language), NULL);
+    }
+}
+
 void trace_print(struct trace *trace, const struct trace_listed *listed,
                  const struct audit_verdict *verdict, struct text *text)
 {
@@ -240,6 +261,8 @@ void trace_print(struct trace *trace, const struct trace_listed *listed,
         report_subjects_words(&verdict->subjects, language, text);
     text_add(text, "\n");
     add_end(trace, text);
+    if (verdict->outcome == AUDIT_INCONCLUSIVE && trace->blind == TRACE_NOT_BLIND)
+        add_undecided(trace, verdict, text);
     if (listed->event_count) {
         add_caches(trace, text);
         add_overhead(trace, text);
