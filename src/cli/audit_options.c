@@ -28,6 +28,7 @@ struct cli_audit {
     struct analyze_live *live;
     struct event_fan fan;
     bool finished, printed;
+    bool unplanted;                 /* a fault was to be planted, and no call matched it */
     struct analyzer *analyzer;      /* set when it is finished; NULL: the analysis failed */
     char failure[ERROR_TEXT_BYTES]; /* why */
 };
@@ -177,7 +178,24 @@ enum cli_audit_answer cli_audit_answer(const struct cli_audit *audit)
     ASSERT(audit->finished);
     return !audit->analyzer                 ? CLI_AUDIT_UNKNOWN
            : cli_audit_finding_count(audit) ? CLI_AUDIT_FINDINGS
+           : audit->unplanted               ? CLI_AUDIT_UNKNOWN
                                             : CLI_AUDIT_NOTHING;
+}
+
+const char *cli_audit_unknown_reason(const struct cli_audit *audit)
+{
+    return audit->analyzer ? "the fault that was to be found was never planted"
+                           : "the analysis of the run failed";
+}
+
+void cli_audit_check_planted(const struct cli_invocation *invocation, struct cli_audit *audit,
+                             const struct inject *inject, const char *spec)
+{
+    if (!inject || inject_record(inject)->planted)
+        return;
+    cli_warn(invocation, "no call matched %s: the fault was never planted", spec);
+    if (audit)
+        audit->unplanted = true;
 }
 
 size_t cli_audit_finding_count(const struct cli_audit *audit)

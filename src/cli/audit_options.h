@@ -20,6 +20,7 @@
     "exists is never overwritten"
 
 struct cli_audit;
+struct inject;
 
 /* level NULL: off, or log if there is a flight file. Fills options for the device, which must be
  * closed before cli_audit_finish. device_name is written to the file. Fails if the recording cannot
@@ -36,9 +37,15 @@ enum cli_audit_answer {
     CLI_AUDIT_NOT_ASKED, /* off */
     CLI_AUDIT_NOTHING,   /* nothing was found */
     CLI_AUDIT_FINDINGS,
-    CLI_AUDIT_UNKNOWN, /* the analysis failed */
+    CLI_AUDIT_UNKNOWN, /* the analysis failed, or what it was to find was never there */
 };
 enum cli_audit_answer cli_audit_answer(const struct cli_audit *audit);
+/* Why the answer is CLI_AUDIT_UNKNOWN. */
+const char *cli_audit_unknown_reason(const struct cli_audit *audit);
+/* Call it before the device is closed. Warns if no call matched spec: the fault was never planted,
+ * and that nothing is found says nothing. audit and inject may be NULL. */
+void cli_audit_check_planted(const struct cli_invocation *invocation, struct cli_audit *audit,
+                             const struct inject *inject, const char *spec);
 size_t cli_audit_finding_count(const struct cli_audit *audit);
 /* Prints level, events, findings and the path of the recording to stderr; nothing at level off. */
 void cli_audit_print(struct cli_audit *audit);

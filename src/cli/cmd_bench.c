@@ -123,9 +123,8 @@ static void stop(struct bench *bench)
     }
     bench->stopped = true;
     engine_close(bench->engine);
-    if (bench->inject && !inject_record(bench->inject)->planted)
-        cli_warn(bench->invocation, "no call matched %s: the fault was never planted",
-                 bench->settings->inject);
+    cli_audit_check_planted(bench->invocation, bench->audit, bench->inject,
+                            bench->settings->inject);
     if (bench->device)
         bench->trap_count = device_trap_count(bench->device);
     device_close(bench->device);
@@ -333,14 +332,15 @@ static enum status run_all(struct bench *bench, struct error *err)
 /* Findings are not success, however fast the run was; nor is a device that faulted. */
 static enum cli_exit exit_of(const struct bench *bench, enum status status, const struct error *err)
 {
-    size_t count = cli_audit_finding_count(bench->audit);
-    enum cli_exit code = status ? cli_fail(bench->invocation, err) : CLI_EXIT_OK;
-    if (status)
+    if (status) {
+        enum cli_exit code = cli_fail(bench->invocation, err);
         return status == STATUS_LOST ? CLI_EXIT_FAILED : code;
+    }
+    size_t count = cli_audit_finding_count(bench->audit);
     switch (cli_audit_answer(bench->audit)) {
     case CLI_AUDIT_FINDINGS:
-        fprintf(stderr, "Audit findings: the speed was measured, and the audit has %zu finding%s\n",
-                count, count == 1 ? "" : "s");
+        fprintf(stderr, "Audit findings: the speed was measured, and the audit has %zu %s\n", count,
+                count == 1 ? "finding" : "findings");
         return CLI_EXIT_FAILED;
     case CLI_AUDIT_UNKNOWN:
         return CLI_EXIT_UNDECIDED;
@@ -385,8 +385,9 @@ const struct cli_command cli_bench = {
         "--audit-cost measures the audit levels: a model is open for each of off, log and guard, "
         "they decode in turn, and each run is compared with the run without audit of the same "
         "round. The weights are in memory twice (guard has its own copy).\n\n"
-        "Exit status 1 if --audit found something, however fast it was, if a kernel met an index "
-        "past its bound, or if the device faulted; 3 if it could not run or be recorded.",
+        "Exit status 1 if --audit found something, a kernel met an index past its bound or the "
+        "device faulted, 3 if it could not run or be recorded, 4 if the audit could not be "
+        "finished or its planted fault never fired.",
     .examples = "  greta bench   # the model that comes with greta\n"
                 "  greta bench -m model.gguf -p 512 -n 128\n"
                 "  greta bench -m model.gguf -p 0 -n 64 -d 0,2048 -o json   # short and long "

@@ -263,7 +263,8 @@ const struct cli_command cli_infer = {
         "GRETA_D2H_DEBUG=1 print a line or more for every copy from the device.\n\n"
         "Exit status 1 if the guard rail refuses the model, generation fails, a kernel met an "
         "index past its bound, or the audit found something; 3 if it could not begin or be "
-        "recorded, 4 if the audit could not be finished, 130 if it was interrupted.",
+        "recorded, 4 if the audit could not be finished or its planted fault never fired, 130 if "
+        "it was interrupted.",
     .examples = "  greta infer \"Once upon a time\"\n"
                 "  greta infer --model model.gguf --prompt \"Once upon a time\" --greedy\n"
                 "  greta infer -m model.gguf -f prompt.txt -n 100 --seed 7\n"

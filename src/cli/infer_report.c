@@ -183,7 +183,8 @@ static void print_status(const struct infer_summary *summary, enum infer_ending 
         fprintf(stderr, "Audit findings: the text was written, and the audit has %zu finding%s\n",
                 count, count == 1 ? "" : "s");
     else if (ending == INFER_INCONCLUSIVE)
-        fprintf(stderr, "Audit: the text was written, but the analysis of the run failed\n");
+        fprintf(stderr, "Audit: the text was written, but %s\n",
+                cli_audit_unknown_reason(summary->audit));
 }
 
 void infer_print_summary(const struct infer_summary *summary, const struct error *err)

@@ -32,9 +32,7 @@ void infer_run_stop(struct infer_run *run)
     }
     run->stopped = true;
     engine_close(run->engine);
-    if (run->inject && !inject_record(run->inject)->planted)
-        cli_warn(run->invocation, "no call matched %s: the fault was never planted",
-                 run->settings->inject);
+    cli_audit_check_planted(run->invocation, run->audit, run->inject, run->settings->inject);
     device_close(run->device);
     cli_audit_finish(run->audit);
     run->engine = NULL;

@@ -143,4 +143,11 @@ assert "STATUS=INTERRUPTED" in lines and "Ended: interrupted" in lines, lines
 assert any(line.startswith("Audit: level log") and "interrupted.flight" in line for line in lines), lines
 PYTHON
 expect_exit 0 "$GRETA" flight show interrupted.flight
+
+# Nothing was found, but the fault that was to be found was never there.
+expect_exit 4 "${run[@]}" --audit log --inject skipped-wait --flight unplanted.flight
+expect_stderr "STATUS=INCONCLUSIVE"
+expect_stderr "Audit: the text was written, but the fault that was to be found was never planted"
+expect_exit 4 "${bench[@]}" --audit log --inject skipped-wait --flight unmeasured.flight
+expect_exit 0 "${run[@]}" --inject skipped-wait
 finish
