@@ -214,6 +214,13 @@ static struct verdict_flip flip_of(const struct change *change, enum hypothesis 
     return (struct verdict_flip){ hypothesis, change->proof };
 }
 
+/* What does not come again in any of these runs cannot be made to go away: other changes would
+ * teach as little. */
+static bool is_gone(const struct report_intervention *result)
+{
+    return result->control_runs && result->runs && !result->control_faults && !result->faults;
+}
+
 enum status intervene(const struct campaign_options *options, const struct child_setup *setup,
                       const struct job *base, enum hypothesis hypothesis,
                       struct interventions *interventions, struct error *err)
@@ -234,6 +241,8 @@ enum status intervene(const struct campaign_options *options, const struct child
         interventions->count++;
         if (result->flips && hypothesis != HYPOTHESIS_COUNT)
             interventions->flips[interventions->flip_count++] = flip_of(&changes[i], hypothesis);
+        if (is_gone(result))
+            break;
     }
     return STATUS_OK;
 }

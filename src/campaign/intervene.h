@@ -19,7 +19,7 @@ struct interventions {
 };
 
 /* base: the job of the row that went wrong. hypothesis: what was found in it, or HYPOTHESIS_COUNT.
- */
+ * Ends after the first change if what went wrong comes again neither with nor without it. */
 MUST_CHECK enum status intervene(const struct campaign_options *options,
                                  const struct child_setup *setup, const struct job *base,
                                  enum hypothesis hypothesis, struct interventions *interventions,

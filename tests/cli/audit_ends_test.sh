@@ -168,6 +168,19 @@ wait "$auditor"
 expect_summary "[(r['ending'], r['signal'], r['hung']) for r in j['rows']] == [('stopped', 19, False)]"
 expect_summary "j['outcome'] == 'INCONCLUSIVE' and j['findings'] == [] and j['interventions'] == []"
 expect_stdout "stopped by signal 19 (SIGSTOP) and not continued"
+rm -rf artifacts
+last="audit, its worker aborted"
+"${audit[@]}" --matrix B:audit:4000 --repeats 2 >"$captured/out" 2>"$captured/err" &
+auditor=$!
+wait_for_file "artifacts/*/*/run/B.results.jsonl"
+wait_until pgrep -P "$auditor" >/dev/null
+wait_until grep -q '"run"' artifacts/*/*/run/B.results.jsonl
+kill -ABRT "$(pgrep -P "$auditor" | head -1)"
+wait "$auditor"
+[ $? -eq 1 ] || fail "expected exit status 1"
+expect_stdout "no finding says why: aborted by signal 6 (SIGABRT)"
+# It does not come again: one change is tried, and no more.
+expect_summary "[(i['runs'], i['faults'], i['control_runs'], i['control_faults']) for i in j['interventions']] == [(2, 0, 2, 0)]"
 expect_exit 1 "${audit[@]}" --matrix B:audit:1 --no-interventions --hang-limit 1 --inject lost-wakeup
 expect_stdout "hang"
 expect_summary "j['outcome'] == 'DEFECT_SEEN' and [r['hung'] for r in j['rows']] == [True]"
