@@ -112,6 +112,24 @@ static bool fails_by_itself(const struct audit_row *row)
     }
 }
 
+/* The search came nearer than the row: it knows the last op that agreed, and the next. */
+static void show_interval(const struct audit *audit, const struct analyses *analyses,
+                          struct audit_verdict *verdict)
+{
+    const struct analysis *found = &analyses->search;
+    enum hypothesis hypothesis = audit->search.hypothesis;
+    int32_t index = (int32_t)analyses->count - 1; /* it was collected last */
+    if (!audit->search.analyzer || audit->search.record.result != REPORT_SEARCH_INTERVAL ||
+        verdict->outcome != AUDIT_DEFECT_SEEN || verdict->seen_finding < 0 || found->defect < 0)
+        return;
+    const struct analysis *seen = analyses->list[verdict->seen_analysis];
+    if (seen->findings[verdict->seen_finding].hypothesis != hypothesis ||
+        found->findings[found->defect].hypothesis != hypothesis)
+        return;
+    verdict->seen_analysis = verdict->hypotheses[hypothesis].analysis = index;
+    verdict->seen_finding = verdict->hypotheses[hypothesis].finding = found->defect;
+}
+
 static void decide(const struct audit *audit, const struct analyses *analyses,
                    struct audit_verdict *ret_verdict)
 {
@@ -150,6 +168,7 @@ static void decide(const struct audit *audit, const struct analyses *analyses,
     }
     input.crash_count += audit->transfers.failed;
     verdict_decide(&input, ret_verdict);
+    show_interval(audit, analyses, ret_verdict);
 }
 
 /* ---- Facts ---------------------------------------------------------------------------------- */

@@ -20,6 +20,11 @@ grep -q "Búsqueda de la causa" "$(newest)/report.es.md" || fail "expected the s
 # In a step of decoding, and in what is kept between steps.
 expect_exit 1 "${search[@]}" --inject unequal-runs@op=kv_append,operand=keys,layer=1,step=2 -- -n 4
 expect_summary "$root['cause']['op'] == 'kv_append' and $root['cause']['layer'] == 1 and $root['cause']['step'] == 2"
+# A launch that was never made: the ops around it are reported, not the copy long after them.
+expect_exit 1 "${search[@]}" --inject skipped-launch@op=rope,layer=1 -- -n 3
+expect_stdout "Defect: kv_append, layer 1, step 0: operand k has hash"
+expect_stdout "the last op that agreed: matmul_group, layer 1, step 0"
+expect_summary "j['outcome'] == 'DEFECT_SEEN' and j['search']['result'] == 'interval' and j['root_cause'] is None"
 # Not searched where that is not wanted: the defect was seen, and no op is named.
 expect_exit 1 "${search[@]}" --no-search --inject unequal-runs@op=matmul_group,layer=2,tensor=ffn_down -- -n 3
 expect_summary "j['outcome'] == 'DEFECT_SEEN' and j['search'] is None and j['root_cause'] is None"
