@@ -94,6 +94,12 @@ static bool fill_inputs(const struct telling *telling, struct text *text)
     return add_clause(telling, same ? CLAUSE_SAME_INPUTS : CLAUSE_LAST_AGREED, text);
 }
 
+/* What singles a copy out. */
+static bool fill_source(const struct telling *telling, struct text *text)
+{
+    return !finding_is_culprit(telling->finding) || add_clause(telling, CLAUSE_SAME_SOURCE, text);
+}
+
 static bool fill_miss(const struct telling *telling, struct text *text)
 {
     static const enum clause clauses[] = {
@@ -127,6 +133,7 @@ static const struct filler fillers[] = {
     { "freed", fill_freed },
     { "refused", fill_refused },
     { "inputs", fill_inputs },
+    { "source", fill_source },
     { "miss", fill_miss },
 };
 

@@ -54,6 +54,33 @@ static void negative_index_is_shown_as_such(void **state)
         "indices)");
 }
 
+/* A copy is the culprit only where the bytes that it took were the same. */
+static void copy_that_is_the_culprit_says_why(void **state)
+{
+    (void)state;
+    struct finding finding = { .hypothesis = HYPOTHESIS_NON_DETERMINISM,
+                               .attribution = FINDING_CULPRIT,
+                               .cause = copy_place(20, 0),
+                               .expected = 0xabc,
+                               .found = 0xdef };
+    finding.cause.iteration = 3;
+    finding.other.iteration = 1;
+    check_headline(
+        &finding,
+        "D2H copy of logits, step 3: hash 0000000000000abc in run 1, 0000000000000def in "
+        "run 3; the launch that wrote what it copied gave the same bytes in both",
+        "copia D2H de logits, paso 3: hash 0000000000000abc en la ejecución 1, "
+        "0000000000000def en la ejecución 3; el lanzamiento que escribió lo copiado dio "
+        "los mismos bytes en ambas");
+    finding.attribution = FINDING_SEEN_AT;
+    check_headline(
+        &finding,
+        "D2H copy of logits, step 3: hash 0000000000000abc in run 1, 0000000000000def in "
+        "run 3",
+        "copia D2H de logits, paso 3: hash 0000000000000abc en la ejecución 1, "
+        "0000000000000def en la ejecución 3");
+}
+
 /* Seen where it was caused: nothing surfaced elsewhere. Without clocks there is no time. */
 static void surfacing_is_said_only_where_it_is_known(void **state)
 {
@@ -284,6 +311,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headline_says_who_did_what_and_where_it_surfaced),
         cmocka_unit_test(negative_index_is_shown_as_such),
+        cmocka_unit_test(copy_that_is_the_culprit_says_why),
         cmocka_unit_test(surfacing_is_said_only_where_it_is_known),
         cmocka_unit_test(candidates_are_a_set),
         cmocka_unit_test(every_hypothesis_has_its_numbers),
