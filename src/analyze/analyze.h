@@ -237,6 +237,7 @@ struct verdict_flip {
 struct verdict_input {
     const struct analysis *const *analyses; /* of every run that counts */
     size_t analysis_count;
+    const struct analysis *nearest; /* one of them: its root is the cause of the others'; or NULL */
     enum self_test_state self_test[HYPOTHESIS_COUNT]; /* of this binary on this device */
     const struct verdict_flip *flips;
     size_t flip_count;

@@ -78,12 +78,12 @@ static void rank_all(const struct verdict_input *input, struct audit_verdict *ve
 
 /* ---- All together --------------------------------------------------------------------------- */
 
-/* The first run that has a culprit. Returns its hypothesis, or -1. */
+/* The first run that has a culprit, or the one that came nearest. Returns its hypothesis, or -1. */
 static int32_t find_root(const struct verdict_input *input, struct audit_verdict *verdict)
 {
     for (size_t i = 0; i < input->analysis_count; i++) {
         const struct analysis *analysis = input->analyses[i];
-        if (analysis->root < 0)
+        if (analysis->root < 0 || (input->nearest && input->nearest != analysis))
             continue;
         verdict->root_analysis = (int32_t)i;
         verdict->root_finding = analysis->root;

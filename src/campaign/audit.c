@@ -72,21 +72,25 @@ static const struct audit_row *find_faulty(const struct audit *audit)
     return faulty;
 }
 
-/* Several launches may have made the fault: which of them? */
+/* Several launches may have made the fault: which of them? A launch read a bad index: did a copy
+ * bring it? */
 static enum status narrow(struct audit *audit, const struct audit_row *row, const struct job *base,
                           struct error *err)
 {
     const struct finding *several = row->analyzer ? narrow_find(analyzer_result(row->analyzer))
                                                   : NULL;
+    const struct finding *index = row->analyzer ? narrow_find_index(analyzer_result(row->analyzer))
+                                                : NULL;
     struct interventions *made = &audit->interventions;
     struct job job = *base;
-    if (!several)
+    if (!several && !index)
         return STATUS_OK;
     /* As far as the row got, where it comes again at all. */
     if (row->outcome.done && job.iterations > row->outcome.done)
         job.iterations = row->outcome.done;
-    TRY(narrow_down(&audit->options, &audit->setup, &job, several, &audit->narrowing,
-                    &made->made[made->count], err));
+    TRY((several ? narrow_down : narrow_copies)(&audit->options, &audit->setup, &job,
+                                                several ? several : index, &audit->narrowing,
+                                                &made->made[made->count], err));
     made->count++;
     return STATUS_OK;
 }

@@ -120,11 +120,10 @@ static void show_interval(const struct audit *audit, const struct analyses *anal
     enum hypothesis hypothesis = audit->search.hypothesis;
     int32_t index = (int32_t)analyses->count - 1; /* it was collected last */
     if (!audit->search.analyzer || audit->search.record.result != REPORT_SEARCH_INTERVAL ||
-        verdict->outcome != AUDIT_DEFECT_SEEN || verdict->seen_finding < 0 || found->defect < 0)
-        return;
-    const struct analysis *seen = analyses->list[verdict->seen_analysis];
-    if (seen->findings[verdict->seen_finding].hypothesis != hypothesis ||
-        found->findings[found->defect].hypothesis != hypothesis)
+        verdict->outcome != AUDIT_DEFECT_SEEN || verdict->seen_finding < 0 || found->defect < 0 ||
+        found->findings[found->defect].hypothesis != hypothesis ||
+        analyses->list[verdict->seen_analysis]->findings[verdict->seen_finding].hypothesis !=
+            hypothesis)
         return;
     verdict->seen_analysis = verdict->hypotheses[hypothesis].analysis = index;
     verdict->seen_finding = verdict->hypotheses[hypothesis].finding = found->defect;
@@ -141,6 +140,7 @@ static void decide(const struct audit *audit, const struct analyses *analyses,
         list[count++] = &analyses->unrecorded; /* at the end: indices stay those of the facts */
     struct verdict_input input = { .analyses = list,
                                    .analysis_count = count,
+                                   .nearest = audit->narrowing.is_copy ? &analyses->narrowed : NULL,
                                    .flips = audit->interventions.flips,
                                    .flip_count = audit->interventions.flip_count,
                                    .total_count = count_all(audit, false),

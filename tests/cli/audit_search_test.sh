@@ -40,4 +40,16 @@ expect_json "sum(f['hypothesis'] == 'numeric' and f['attribution'] == 'culprit' 
 expect_exit 1 "${search[@]}" --level log --inject nan-output@op=attention,operand=packed,layer=2,step=1 -- -n 3
 expect_summary "$root['cause']['op'] == 'attention' and $root['cause']['layer'] == 2 and $root['cause']['step'] == 1"
 expect_json "not any(f['attribution'] == 'culprit' and f['cause']['op'] != 'attention' for f in j['findings'])"
+
+# ---- An index past its bound ---------------------------------------------------------------------
+# At level guard copies are not hashed: a rerun that hashes them shows that one brought the index.
+index=("${audit[@]}" --no-self-test --repeats 1 --matrix B:audit:2)
+expect_exit 1 "${index[@]}" --inject short-copy-in@tensor=indices -- -n 2
+expect_stdout "Root cause: H2D copy of indices, step 0: bytes with the hash"
+expect_summary "j['root_cause']['hypothesis'] == 'silent-corruption' and j['rows'][0]['level'] == 'guard'"
+expect_json "[(i['changed'], i['faults']) for i in j['interventions']][0] == ('hashed-copies', 1)"
+expect_json "any(f['defect'] == 'index-past-bound' for f in j['findings'])"
+expect_exit 1 "${index[@]}" --inject rope-position@layer=1 -- -n 2
+expect_stdout "Root cause: rope, layer 1, step 0 read index"
+expect_summary "j['interventions'][0]['changed'] == 'hashed-copies' and 'no copy made it' in j['interventions'][0]['proves']"
 finish

@@ -214,6 +214,30 @@ static void the_weakest_hypothesis_decides(void **state)
     assert_true(audit.verdict.bound == 3.0 / 200);
 }
 
+/* A rerun that tells the cause from what follows: its root is the root, whatever came first. */
+static void the_nearest_has_the_root(void **state)
+{
+    (void)state;
+    struct audit audit;
+    make_clean(&audit);
+    struct finding symptom = { .hypothesis = HYPOTHESIS_BAD_POINTER, .consequence_of = -1 };
+    struct finding cause = { .hypothesis = HYPOTHESIS_SILENT_CORRUPTION, .consequence_of = -1 };
+    struct analysis rerun = { .findings = &cause, .finding_count = 1, .closed = true };
+    const struct analysis *both[] = { &audit.analysis, &rerun };
+    audit.analysis.findings = &symptom;
+    audit.analysis.finding_count = 1;
+    audit.analysis.root = rerun.root = 0;
+    audit.input.analyses = both;
+    audit.input.analysis_count = 2;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.root_analysis, 0);
+    audit.input.nearest = &rerun;
+    verdict_decide(&audit.input, &audit.verdict);
+    assert_int_equal(audit.verdict.outcome, AUDIT_ROOT_CAUSE);
+    assert_int_equal(audit.verdict.root_analysis, 1);
+    assert_int_equal(audit.verdict.hypotheses[HYPOTHESIS_SILENT_CORRUPTION].rank, 1);
+}
+
 /* If only exact hypotheses are asked about, one run is enough. */
 static void exact_hypotheses_need_one_run(void **state)
 {
@@ -319,6 +343,7 @@ int main(void)
         cmocka_unit_test(statistics_need_iterations),
         cmocka_unit_test(the_weakest_hypothesis_decides),
         cmocka_unit_test(exact_hypotheses_need_one_run),
+        cmocka_unit_test(the_nearest_has_the_root),
         cmocka_unit_test(one_iteration_lacks_an_equal_one),
         cmocka_unit_test(only_equal_iterations_count),
         cmocka_unit_test(transfers_bound_themselves),

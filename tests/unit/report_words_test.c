@@ -85,9 +85,10 @@ static void test_translated(void **state)
 static void test_interventions(void **state)
 {
     (void)state;
-    static const char *const slugs[] = { "serialised",  "one-at-a-time", "single-stream",
-                                         "guards",      "pinned",        "pageable",
-                                         "sync-copies", "chunking",      "injected-removed" };
+    static const char *const slugs[] = { "serialised",      "one-at-a-time", "hashed-copies",
+                                         "single-stream",   "guards",        "pinned",
+                                         "pageable",        "sync-copies",   "chunking",
+                                         "injected-removed" };
     for (size_t i = 0; i < COUNT_OF(slugs); i++)
         check_pair("interventions", i, words_intervention(REPORT_ENGLISH, slugs[i]),
                    words_intervention(REPORT_SPANISH, slugs[i]));
