@@ -17,6 +17,8 @@ static void signals_are_named(void **state)
         { SIGTERM, "killed by signal 15 (SIGTERM)" },
         { SIGABRT, "aborted by signal 6 (SIGABRT)" },
         { SIGSEGV, "aborted by signal 11 (SIGSEGV)" },
+        { SIGXFSZ, "killed by signal 25 (SIGXFSZ)" },
+        { SIGSYS, "aborted by signal 31 (SIGSYS)" },
         { 40, "killed by signal 40" },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

@@ -6,32 +6,21 @@
 
 static const char *signal_name(int number)
 {
-    switch (number) {
-    case SIGABRT:
-        return " (SIGABRT)";
-    case SIGBUS:
-        return " (SIGBUS)";
-    case SIGFPE:
-        return " (SIGFPE)";
-    case SIGHUP:
-        return " (SIGHUP)";
-    case SIGILL:
-        return " (SIGILL)";
-    case SIGINT:
-        return " (SIGINT)";
-    case SIGKILL:
-        return " (SIGKILL)";
-    case SIGSEGV:
-        return " (SIGSEGV)";
-    case SIGSTOP:
-        return " (SIGSTOP)";
-    case SIGTERM:
-        return " (SIGTERM)";
-    case SIGTSTP:
-        return " (SIGTSTP)";
-    default:
-        return "";
-    }
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = { { SIGABRT, " (SIGABRT)" }, { SIGALRM, " (SIGALRM)" }, { SIGBUS, " (SIGBUS)" },
+                  { SIGFPE, " (SIGFPE)" },   { SIGHUP, " (SIGHUP)" },   { SIGILL, " (SIGILL)" },
+                  { SIGINT, " (SIGINT)" },   { SIGKILL, " (SIGKILL)" }, { SIGPIPE, " (SIGPIPE)" },
+                  { SIGQUIT, " (SIGQUIT)" }, { SIGSEGV, " (SIGSEGV)" }, { SIGSTOP, " (SIGSTOP)" },
+                  { SIGSYS, " (SIGSYS)" },   { SIGTERM, " (SIGTERM)" }, { SIGTRAP, " (SIGTRAP)" },
+                  { SIGTSTP, " (SIGTSTP)" }, { SIGTTIN, " (SIGTTIN)" }, { SIGTTOU, " (SIGTTOU)" },
+                  { SIGUSR1, " (SIGUSR1)" }, { SIGUSR2, " (SIGUSR2)" }, { SIGXCPU, " (SIGXCPU)" },
+                  { SIGXFSZ, " (SIGXFSZ)" } };
+    for (size_t i = 0; i < COUNT_OF(names); i++)
+        if (names[i].number == number)
+            return names[i].name;
+    return "";
 }
 
 void report_ending_words(struct run_ending ending, enum report_language language, struct text *text)
