@@ -212,14 +212,23 @@ static void note_output(struct op_hashes *hashes, struct history_entry *entry, b
         }
 }
 
+/* Was the copy made before the first launch that differs? What it brought to the host may be what
+ * that launch was given. */
+static bool is_before(const struct analyzer *analyzer, const struct finding *copy)
+{
+    const struct finding *first = &analyzer->result.findings[analyzer->op_hashes.finding];
+    return copy->cause.event_id < first->cause.event_id;
+}
+
 void op_hashes_flush(struct analyzer *analyzer)
 {
     struct op_hashes *hashes = &analyzer->op_hashes;
     for (uint32_t i = 0; i < hashes->held_count; i++) {
         struct finding *draft = &hashes->held[i].draft;
-        draft->consequence_of = hashes->finding;
+        bool follows = hashes->finding >= 0 && !is_before(analyzer, draft);
+        draft->consequence_of = follows ? hashes->finding : -1;
         /* It read equal bytes and gave others. */
-        if (hashes->finding < 0 && hashes->held[i].agrees && !hashes->held[i].differs)
+        if (!follows && hashes->held[i].agrees && !hashes->held[i].differs)
             draft->attribution = FINDING_CULPRIT;
         finding_add(analyzer, draft);
     }

@@ -25,6 +25,11 @@ expect_exit 1 "${search[@]}" --inject skipped-launch@op=rope,layer=1 -- -n 3
 expect_stdout "Defect: kv_append, layer 1, step 0: operand k has hash"
 expect_stdout "the last op that agreed: matmul_group, layer 1, step 0"
 expect_summary "j['outcome'] == 'DEFECT_SEEN' and j['search']['result'] == 'interval' and j['root_cause'] is None"
+# A copy that did not happen, in a step of which the next one is given the result: the copy, not the op that reads it.
+expect_exit 1 "${search[@]}" --inject stale-copy -- -n 3
+expect_stdout "Root cause: D2H copy of logits, step 0: hash"
+expect_stdout "; the launch that wrote what it copied gave the same bytes in both"
+expect_summary "j['outcome'] == 'ROOT_CAUSE' and j['search']['result'] == 'culprit'"
 # Not searched where that is not wanted: the defect was seen, and no op is named.
 expect_exit 1 "${search[@]}" --no-search --inject unequal-runs@op=matmul_group,layer=2,tensor=ffn_down -- -n 3
 expect_summary "j['outcome'] == 'DEFECT_SEEN' and j['search'] is None and j['root_cause'] is None"
