@@ -85,10 +85,7 @@ static void read_heads(struct model_keys *keys, struct model_config *config)
                                                : "; greta cannot run such models");
         keys->complete = false;
     }
-    double scale = model_keys_real(keys, "attention.scale", 0, 1e6, 0.0f);
-    config->attention_scale = scale > 0
-                                  ? (float)scale
-                                  : 1.0f / sqrtf((float)(config->head_dim ? config->head_dim : 1));
+    config->attention_scale = 1.0f / sqrtf((float)(config->head_dim ? config->head_dim : 1));
 }
 
 /* ---- RoPE ----------------------------------------------------------------------------------- */
@@ -154,18 +151,14 @@ static void read_rope(struct model_keys *keys, struct model_config *config)
     rope->original_context_length = model_keys_whole(keys, "rope.scaling.original_context_length",
                                                      1, MODEL_CONTEXT_LIMIT,
                                                      &config->context_length);
-    /* Two names for one thing; the first is the general one. */
-    float yarn_attention_factor = model_keys_real(keys, "rope.scaling.yarn_attn_factor", 0, 1e6,
-                                                  1.0f);
-    rope->attention_factor = model_keys_real(keys, "rope.scaling.attn_factor", 0, 1e6,
-                                             yarn_attention_factor);
-    float ext_default = rope->scaling == MODEL_ROPE_SCALING_YARN ? 1.0f : 0.0f;
-    float ext = model_keys_real(keys, "rope.scaling.yarn_ext_factor", -1e6, 1e6, -1.0f);
-    rope->yarn_ext_factor = ext < 0 ? ext_default : ext; /* negative: automatic */
-    rope->yarn_beta_fast = model_keys_real(keys, "rope.scaling.yarn_beta_fast", 0, 1e6, 32.0f);
-    rope->yarn_beta_slow = model_keys_real(keys, "rope.scaling.yarn_beta_slow", 0, 1e6, 1.0f);
-    rope->yarn_log_multiplier = model_keys_real(keys, "rope.scaling.yarn_log_multiplier", -1e6, 1e6,
-                                                0.0f);
+    /* Converters also write yarn_attn_factor, yarn_ext_factor, yarn_beta_fast, yarn_beta_slow and
+     * yarn_log_multiplier. These architectures do not read them: an attention factor that both
+     * names give would count twice. */
+    rope->attention_factor = model_keys_real(keys, "rope.scaling.attn_factor", 0, 1e6, 1.0f);
+    rope->yarn_ext_factor = rope->scaling == MODEL_ROPE_SCALING_YARN ? 1.0f : 0.0f;
+    rope->yarn_beta_fast = 32.0f;
+    rope->yarn_beta_slow = 1.0f;
+    rope->yarn_log_multiplier = 0.0f;
 
     uint32_t most = config->head_dim;
     bool wrong = info->rope_covers_head ? rope->dimension_count != most

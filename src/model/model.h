@@ -54,7 +54,7 @@ struct model_rope {
     float scaling_factor; /* 1 without scaling */
     uint32_t original_context_length;
     float attention_factor;
-    float yarn_ext_factor; /* the file's, or 1 under YaRN */
+    float yarn_ext_factor; /* 1 under YaRN, else 0 */
     float yarn_beta_fast;
     float yarn_beta_slow;
     float yarn_log_multiplier;
