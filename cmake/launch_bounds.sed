@@ -5,6 +5,7 @@
 /^\.visible \.entry matmul_warpgroup_/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 1/
 /^\.visible \.entry attention_apart_/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 2/
 /^\.visible \.entry attention_step\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.maxnreg 112/
+/^\.visible \.entry attention_masked_256\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 1/
 /^\.visible \.entry matmul_lanes/,/^\{/ s/^\) .*/)\n.maxntid 512, 1, 1\n.minnctapersm 1/
 /^\.visible \.entry inspect\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 2/
 /^\.visible \.entry matmul_quants_1\(/,/^\{/ s/^\) .*/)\n.maxntid 256, 1, 1\n.minnctapersm 2/

@@ -20,9 +20,11 @@ bool ops_packing_operands(enum ops_op op, uint8_t *ret_plain, uint8_t *ret_packe
         enum ops_op op;
         uint8_t plain, packed;
     } rows[] = { { OPS_RMS_NORM, RMS_NORM_OUT, RMS_NORM_PACKED },
+                 { OPS_LAYER_NORM, LAYER_NORM_OUT, LAYER_NORM_PACKED },
                  { OPS_ACT_PACK, ACT_PACK_X, ACT_PACK_PACKED },
                  { OPS_ATTENTION, ATTENTION_OUT, ATTENTION_PACKED },
-                 { OPS_SWIGLU, SWIGLU_OUT, SWIGLU_PACKED } };
+                 { OPS_SWIGLU, SWIGLU_OUT, SWIGLU_PACKED },
+                 { OPS_GELU, GELU_OUT, GELU_PACKED } };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (rows[i].op == op) {
             *ret_plain = rows[i].plain;
@@ -80,9 +82,34 @@ static enum status make_rope_table(const struct ops_target *target, const struct
                                           .beta_slow = p->beta_slow,
                                           .log_multiplier = p->log_multiplier,
                                           .original_context_length = p->original_context_length,
-                                          .yarn = p->yarn != 0 };
+                                          .yarn = p->yarn != 0,
+                                          .temperature_scale = p->temperature_scale,
+                                          .temperature_length = p->temperature_length };
     return ops_rope_table(target, given(&o[ROPE_TABLE_FACTORS]), &o[ROPE_TABLE_TABLE], &settings,
                           err);
+}
+
+static enum status normalise_layer(const struct ops_target *target, const struct device_view *o,
+                                   const struct params_layer_norm *p, struct error *err)
+{
+    struct ops_layer_norm_settings settings = { .epsilon = p->epsilon, .group = p->group };
+    return ops_layer_norm(target, &o[LAYER_NORM_X], given(&o[LAYER_NORM_ADDED]),
+                          &o[LAYER_NORM_WEIGHT], given(&o[LAYER_NORM_BIAS]), &o[LAYER_NORM_OUT],
+                          NULL, &settings, err);
+}
+
+static enum status attend(const struct ops_target *target, const struct device_view *o,
+                          const struct params_attention *p, struct error *err)
+{
+    struct ops_attention_settings settings = { .head_dim = p->head_dim,
+                                               .scale = p->scale,
+                                               .same_sequence = p->same_sequence != 0,
+                                               .window = p->window,
+                                               .cap = p->cap,
+                                               .sinks = given(&o[ATTENTION_SINKS]) };
+    return ops_attention(target, &o[ATTENTION_Q], &o[ATTENTION_KEYS], &o[ATTENTION_VALUES],
+                         &o[ATTENTION_STARTS], &o[ATTENTION_POSITIONS], &o[ATTENTION_OUT], NULL,
+                         &settings, err);
 }
 
 enum status ops_run_again(const struct ops_target *target, enum ops_op op, const void *params,
@@ -91,7 +118,7 @@ enum status ops_run_again(const struct ops_target *target, enum ops_op op, const
 {
     const struct params_norm *norm = params;
     const struct params_rope *rope = params;
-    const struct params_attention *attention = params;
+    const struct params_scale *scale = params;
     switch (op) {
     case OPS_EMBED:
         return ops_embed(target, &o[EMBED_TABLE], &o[EMBED_IDS], &o[EMBED_OUT], err);
@@ -100,6 +127,8 @@ enum status ops_run_again(const struct ops_target *target, enum ops_op op, const
                             &o[RMS_NORM_OUT], NULL, norm->epsilon, err);
     case OPS_HEAD_NORM:
         return ops_head_norm(target, &o[HEAD_NORM_X], &o[HEAD_NORM_WEIGHT], norm->epsilon, err);
+    case OPS_LAYER_NORM:
+        return normalise_layer(target, o, params, err);
     case OPS_MATMUL:
         return multiply(target, plain, o[MATMUL_PACKED], &o[MATMUL_WEIGHTS], given(&o[MATMUL_BIAS]),
                         &o[MATMUL_OUT], err);
@@ -114,15 +143,13 @@ enum status ops_run_again(const struct ops_target *target, enum ops_op op, const
         return ops_kv_append(target, &o[KV_APPEND_K], &o[KV_APPEND_V], &o[KV_APPEND_SLOTS],
                              &o[KV_APPEND_KEYS], &o[KV_APPEND_VALUES], err);
     case OPS_ATTENTION:
-        return ops_attention(
-            target, &o[ATTENTION_Q], &o[ATTENTION_KEYS], &o[ATTENTION_VALUES], &o[ATTENTION_STARTS],
-            &o[ATTENTION_POSITIONS], &o[ATTENTION_OUT], NULL,
-            &(struct ops_attention_settings){ .head_dim = attention->head_dim,
-                                              .scale = attention->scale,
-                                              .same_sequence = attention->same_sequence != 0 },
-            err);
+        return attend(target, o, params, err);
     case OPS_SWIGLU:
         return ops_swiglu(target, &o[SWIGLU_GATE], &o[SWIGLU_UP], &o[SWIGLU_OUT], NULL, err);
+    case OPS_GELU:
+        return ops_gelu(target, &o[GELU_X], given(&o[GELU_UP]), &o[GELU_OUT], NULL, err);
+    case OPS_SCALE:
+        return ops_scale(target, &o[SCALE_X], scale->factor, scale->cap, err);
     case OPS_ADD:
         return ops_add(target, &o[ADD_X], &o[ADD_ADDED], err);
     case OPS_GATHER_ROWS:
@@ -178,8 +205,11 @@ double ops_tolerance(enum ops_op op, enum dtype dtype)
         return 1e-2;
     case OPS_RMS_NORM:
     case OPS_HEAD_NORM:
+    case OPS_LAYER_NORM:
     case OPS_ROPE:
     case OPS_SWIGLU:
+    case OPS_GELU:
+    case OPS_SCALE:
         return 2e-5;
     default: /* the same bits */
         return 0;

@@ -64,6 +64,20 @@ const struct device_contract ops_contracts[OPS_COUNT] = {
         .params_bytes = sizeof(struct params_norm),
         .check = ops_check_head_norm,
     },
+    [OPS_LAYER_NORM] = {
+        .name = "layer_norm",
+        .operands = {
+            [LAYER_NORM_X] = { "x", UPDATE, false, true, F32, "width,tokens" },
+            [LAYER_NORM_ADDED] = { "added", READ, true, true, F32, "width,tokens" },
+            [LAYER_NORM_WEIGHT] = { "weight", READ, false, false, F32, "width" },
+            [LAYER_NORM_BIAS] = { "bias", READ, true, false, F32, "width" },
+            [LAYER_NORM_OUT] = { "out", WRITE, false, true, F32, "width,tokens" },
+            [LAYER_NORM_PACKED] = { "packed", WRITE, true, false, PACKED, "packed_bytes,tokens" },
+        },
+        .operand_count = LAYER_NORM_OPERAND_COUNT,
+        .params_bytes = sizeof(struct params_layer_norm),
+        .check = ops_check_layer_norm,
+    },
     [OPS_ACT_PACK] = {
         .name = "act_pack",
         .operands = {
@@ -150,6 +164,7 @@ const struct device_contract ops_contracts[OPS_COUNT] = {
             [ATTENTION_POSITIONS] = { "positions", READ, false, false, I32, "tokens" },
             [ATTENTION_OUT] = { "out", WRITE, false, true, F32, "width,tokens" },
             [ATTENTION_PACKED] = { "packed", WRITE, true, false, PACKED, "packed_bytes,tokens" },
+            [ATTENTION_SINKS] = { "sinks", READ, true, false, F32, "heads" },
         },
         .operand_count = ATTENTION_OPERAND_COUNT,
         .params_bytes = sizeof(struct params_attention),
@@ -166,6 +181,27 @@ const struct device_contract ops_contracts[OPS_COUNT] = {
         .operand_count = SWIGLU_OPERAND_COUNT,
         .params_bytes = sizeof(struct params_swiglu),
         .check = ops_check_swiglu,
+    },
+    [OPS_GELU] = {
+        .name = "gelu",
+        .operands = {
+            [GELU_X] = { "x", READ, false, true, F32, "width,tokens" },
+            [GELU_UP] = { "up", READ, true, true, F32, "width,tokens" },
+            [GELU_OUT] = { "out", WRITE, false, true, F32, "width,tokens" },
+            [GELU_PACKED] = { "packed", WRITE, true, false, PACKED, "packed_bytes,tokens" },
+        },
+        .operand_count = GELU_OPERAND_COUNT,
+        .params_bytes = sizeof(struct params_swiglu),
+        .check = ops_check_swiglu,
+    },
+    [OPS_SCALE] = {
+        .name = "scale",
+        .operands = {
+            [SCALE_X] = { "x", UPDATE, false, true, F32, "width,tokens" },
+        },
+        .operand_count = SCALE_OPERAND_COUNT,
+        .params_bytes = sizeof(struct params_scale),
+        .check = ops_check_scale,
     },
     [OPS_ADD] = {
         .name = "add",

@@ -15,7 +15,10 @@ bool ops_check_act_pack(const struct device_contract_call *call, uint64_t *expec
                         uint64_t *found);
 bool ops_check_rms_norm(const struct device_contract_call *call, uint64_t *expected,
                         uint64_t *found);
+bool ops_check_layer_norm(const struct device_contract_call *call, uint64_t *expected,
+                          uint64_t *found);
 bool ops_check_swiglu(const struct device_contract_call *call, uint64_t *expected, uint64_t *found);
+bool ops_check_scale(const struct device_contract_call *call, uint64_t *expected, uint64_t *found);
 bool ops_check_matmul(const struct device_contract_call *call, uint64_t *expected, uint64_t *found);
 bool ops_check_matmul_group(const struct device_contract_call *call, uint64_t *expected,
                             uint64_t *found);

@@ -47,13 +47,40 @@ bool ops_check_rms_norm(const struct device_contract_call *call, uint64_t *expec
     return check_packing(call, &params->packing, RMS_NORM_PACKED, expected, found);
 }
 
+/* Rows are whole groups, and what is packed is one. */
+bool ops_check_layer_norm(const struct device_contract_call *call, uint64_t *expected,
+                          uint64_t *found)
+{
+    const struct params_layer_norm *params = device_contract_params(call);
+    uint64_t width = device_contract_extent(call, LAYER_NORM_X, 0);
+    *found = params->group;
+    *expected = device_contract_extent(call, LAYER_NORM_PACKED, 0) ? 0 : params->group;
+    if (params->group && width % params->group)
+        *expected = width;
+    return *expected == *found &&
+           check_packing(call, &params->packing, LAYER_NORM_PACKED, expected, found);
+}
+
+static bool check_columns(uint32_t tile_columns, uint64_t *expected, uint64_t *found)
+{
+    *found = tile_columns;
+    *expected = tile_columns / TILE_COLUMN_UNIT * TILE_COLUMN_UNIT;
+    return *expected == *found;
+}
+
+/* This serves gelu too, whose operands stand in the same order. */
+_Static_assert((int)GELU_PACKED == (int)SWIGLU_PACKED, "one check serves both");
 bool ops_check_swiglu(const struct device_contract_call *call, uint64_t *expected, uint64_t *found)
 {
     const struct params_swiglu *params = device_contract_params(call);
-    *found = params->tile_columns;
-    *expected = params->tile_columns / TILE_COLUMN_UNIT * TILE_COLUMN_UNIT;
-    return *expected == *found &&
+    return check_columns(params->tile_columns, expected, found) &&
            check_packing(call, &params->packing, SWIGLU_PACKED, expected, found);
+}
+
+bool ops_check_scale(const struct device_contract_call *call, uint64_t *expected, uint64_t *found)
+{
+    const struct params_scale *params = device_contract_params(call);
+    return check_columns(params->tile_columns, expected, found);
 }
 
 /* Tiles have rows and tokens; what is there says 0 otherwise. */
@@ -109,7 +136,13 @@ bool ops_check_rope(const struct device_contract_call *call, uint64_t *expected,
 bool ops_check_rope_table(const struct device_contract_call *call, uint64_t *expected,
                           uint64_t *found)
 {
+    const struct params_rope_table *params = device_contract_params(call);
     uint64_t pairs = device_contract_extent(call, ROPE_TABLE_FACTORS, 0);
+    if (params->temperature_scale != 0 && params->temperature_length == 0) {
+        *expected = 1;
+        *found = 0;
+        return false;
+    }
     *found = device_contract_extent(call, ROPE_TABLE_TABLE, 0);
     *expected = pairs ? 2 * pairs : *found / 2 * 2;
     if (*found == 0)
@@ -129,7 +162,11 @@ bool ops_check_attention(const struct device_contract_call *call, uint64_t *expe
         return false;
     *expected = width / kv_dim * kv_dim;
     *found = width;
-    return *expected == *found &&
+    if (*expected != *found)
+        return false;
+    *expected = width / params->head_dim;
+    *found = device_contract_extent(call, ATTENTION_SINKS, 0);
+    return (*found == 0 || *expected == *found) &&
            check_packing(call, &params->packing, ATTENTION_PACKED, expected, found);
 }
 

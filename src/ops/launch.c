@@ -138,6 +138,23 @@ enum status ops_head_norm(const struct ops_target *target, const struct device_v
     return launch(target, OPS_HEAD_NORM, &params, operands, token_tiles(x), err);
 }
 
+enum status ops_layer_norm(const struct ops_target *target, const struct device_view *x,
+                           const struct device_view *added, const struct device_view *weight,
+                           const struct device_view *bias, const struct device_view *out,
+                           const struct ops_packing *packing,
+                           const struct ops_layer_norm_settings *settings, struct error *err)
+{
+    const struct device_view *operands[LAYER_NORM_OPERAND_COUNT] = {
+        [LAYER_NORM_X] = x,           [LAYER_NORM_ADDED] = added,
+        [LAYER_NORM_WEIGHT] = weight, [LAYER_NORM_BIAS] = bias,
+        [LAYER_NORM_OUT] = out,       [LAYER_NORM_PACKED] = packing ? packing->packed : NULL
+    };
+    struct params_layer_norm params = { .epsilon = settings->epsilon, .group = settings->group };
+    if (packing)
+        params.packing = packing_params(target->ops, packing->weight_dtype, x);
+    return launch(target, OPS_LAYER_NORM, &params, operands, token_tiles(x), err);
+}
+
 enum status ops_add(const struct ops_target *target, const struct device_view *x,
                     const struct device_view *added, struct error *err)
 {
@@ -146,7 +163,37 @@ enum status ops_add(const struct ops_target *target, const struct device_view *x
 }
 
 /* A few rows are cut too, so that one token gives work to all threads. */
-#define SWIGLU_TILE_COLUMNS (8 * TILE_COLUMN_UNIT)
+#define FEW_TILE_COLUMNS (8 * TILE_COLUMN_UNIT)
+
+/* Columns of a tile of such rows, 0: all; and how many tiles the rows make. */
+static uint32_t cut_columns(const struct device_view *rows, uint64_t *ret_tiles)
+{
+    bool few = rows->shape.dims[1] <= TILE_TOKENS && rows->shape.dims[0] > FEW_TILE_COLUMNS;
+    *ret_tiles = token_tiles(rows) * (few ? tiles(rows->shape.dims[0], FEW_TILE_COLUMNS) : 1);
+    return few ? FEW_TILE_COLUMNS : 0;
+}
+
+enum status ops_scale(const struct ops_target *target, const struct device_view *x, float factor,
+                      float cap, struct error *err)
+{
+    const struct device_view *operands[SCALE_OPERAND_COUNT] = { [SCALE_X] = x };
+    uint64_t tile_count;
+    struct params_scale params = { factor, cap, cut_columns(x, &tile_count) };
+    return launch(target, OPS_SCALE, &params, operands, tile_count, err);
+}
+
+/* swiglu and gelu. */
+static enum status activate(const struct ops_target *target, enum ops_op op,
+                            const struct device_view *const *operands,
+                            const struct device_view *out, const struct ops_packing *packing,
+                            struct error *err)
+{
+    uint64_t tile_count;
+    struct params_swiglu params = { .tile_columns = cut_columns(out, &tile_count) };
+    if (packing)
+        params.packing = packing_params(target->ops, packing->weight_dtype, out);
+    return launch(target, op, &params, operands, tile_count, err);
+}
 
 enum status ops_swiglu(const struct ops_target *target, const struct device_view *gate,
                        const struct device_view *up, const struct device_view *out,
@@ -158,15 +205,20 @@ enum status ops_swiglu(const struct ops_target *target, const struct device_view
         [SWIGLU_OUT] = out,
         [SWIGLU_PACKED] = packing ? packing->packed : NULL
     };
-    uint64_t width = out->shape.dims[0], columns = 1;
-    struct params_swiglu params = { 0 };
-    if (packing)
-        params.packing = packing_params(target->ops, packing->weight_dtype, out);
-    if (out->shape.dims[1] <= TILE_TOKENS && width > SWIGLU_TILE_COLUMNS) {
-        params.tile_columns = SWIGLU_TILE_COLUMNS;
-        columns = tiles(width, SWIGLU_TILE_COLUMNS);
-    }
-    return launch(target, OPS_SWIGLU, &params, operands, token_tiles(out) * columns, err);
+    return activate(target, OPS_SWIGLU, operands, out, packing, err);
+}
+
+enum status ops_gelu(const struct ops_target *target, const struct device_view *x,
+                     const struct device_view *up, const struct device_view *out,
+                     const struct ops_packing *packing, struct error *err)
+{
+    const struct device_view *operands[GELU_OPERAND_COUNT] = { [GELU_X] = x,
+                                                               [GELU_UP] = up,
+                                                               [GELU_OUT] = out,
+                                                               [GELU_PACKED] = packing
+                                                                                   ? packing->packed
+                                                                                   : NULL };
+    return activate(target, OPS_GELU, operands, out, packing, err);
 }
 
 enum status ops_gather_rows(const struct ops_target *target, const struct device_view *x,
@@ -271,7 +323,9 @@ enum status ops_rope_table(const struct ops_target *target, const struct device_
                                         .log_multiplier = settings->log_multiplier,
                                         .original_context_length =
                                             settings->original_context_length,
-                                        .yarn = settings->yarn };
+                                        .yarn = settings->yarn,
+                                        .temperature_scale = settings->temperature_scale,
+                                        .temperature_length = settings->temperature_length };
     return launch(target, OPS_ROPE_TABLE, &params, operands,
                   tiles(table->shape.dims[1], TILE_POSITIONS), err);
 }
@@ -311,7 +365,9 @@ enum status ops_attention(const struct ops_target *target, const struct device_v
     uint64_t kv_heads = settings->head_dim ? kv_dim / settings->head_dim : 0; /* 0: refused */
     struct params_attention params = { .head_dim = settings->head_dim,
                                        .scale = settings->scale,
-                                       .same_sequence = settings->same_sequence };
+                                       .same_sequence = settings->same_sequence,
+                                       .window = settings->window,
+                                       .cap = settings->cap };
     const struct device_view *packed = NULL;
     if (packing) {
         params.packing = packing_params(target->ops, packing->weight_dtype, q);
@@ -320,9 +376,14 @@ enum status ops_attention(const struct ops_target *target, const struct device_v
             packed = packing->packed;
     }
     const struct device_view *operands[ATTENTION_OPERAND_COUNT] = {
-        [ATTENTION_Q] = q,           [ATTENTION_KEYS] = keys,           [ATTENTION_VALUES] = values,
-        [ATTENTION_STARTS] = starts, [ATTENTION_POSITIONS] = positions, [ATTENTION_OUT] = out,
-        [ATTENTION_PACKED] = packed
+        [ATTENTION_Q] = q,
+        [ATTENTION_KEYS] = keys,
+        [ATTENTION_VALUES] = values,
+        [ATTENTION_STARTS] = starts,
+        [ATTENTION_POSITIONS] = positions,
+        [ATTENTION_OUT] = out,
+        [ATTENTION_PACKED] = packed,
+        [ATTENTION_SINKS] = settings->sinks
     };
     uint64_t token_tiles = tiles(q->shape.dims[1], attention_tile_tokens(&params));
     TRY(launch(target, OPS_ATTENTION, &params, operands, token_tiles * kv_heads, err));

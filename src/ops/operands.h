@@ -17,6 +17,16 @@ enum rms_norm_operand {
     RMS_NORM_OPERAND_COUNT
 };
 
+enum layer_norm_operand {
+    LAYER_NORM_X,
+    LAYER_NORM_ADDED,
+    LAYER_NORM_WEIGHT,
+    LAYER_NORM_BIAS,
+    LAYER_NORM_OUT,
+    LAYER_NORM_PACKED,
+    LAYER_NORM_OPERAND_COUNT
+};
+
 enum head_norm_operand { HEAD_NORM_X, HEAD_NORM_WEIGHT, HEAD_NORM_OPERAND_COUNT };
 
 enum act_pack_operand { ACT_PACK_X, ACT_PACK_PACKED, ACT_PACK_OPERAND_COUNT };
@@ -61,10 +71,15 @@ enum attention_operand {
     ATTENTION_POSITIONS,
     ATTENTION_OUT,
     ATTENTION_PACKED,
+    ATTENTION_SINKS,
     ATTENTION_OPERAND_COUNT
 };
 
 enum swiglu_operand { SWIGLU_GATE, SWIGLU_UP, SWIGLU_OUT, SWIGLU_PACKED, SWIGLU_OPERAND_COUNT };
+
+enum gelu_operand { GELU_X, GELU_UP, GELU_OUT, GELU_PACKED, GELU_OPERAND_COUNT };
+
+enum scale_operand { SCALE_X, SCALE_OPERAND_COUNT };
 
 enum add_operand { ADD_X, ADD_ADDED, ADD_OPERAND_COUNT };
 

@@ -28,6 +28,7 @@ enum ops_op {
     OPS_EMBED,
     OPS_RMS_NORM,
     OPS_HEAD_NORM,
+    OPS_LAYER_NORM,
     OPS_ACT_PACK,
     OPS_MATMUL,
     OPS_MATMUL_GROUP,
@@ -36,6 +37,8 @@ enum ops_op {
     OPS_KV_APPEND,
     OPS_ATTENTION,
     OPS_SWIGLU,
+    OPS_GELU,
+    OPS_SCALE,
     OPS_ADD,
     OPS_GATHER_ROWS,
     OPS_ARGMAX,
@@ -109,6 +112,26 @@ MUST_CHECK enum status ops_head_norm(const struct ops_target *target, const stru
                                      const struct device_view *weight, float epsilon,
                                      struct error *err);
 
+struct ops_layer_norm_settings {
+    float epsilon;
+    uint32_t group; /* neighbouring values of a row that are normalised together; 0: all */
+};
+
+/* If added is not NULL: x += added. Then out = (x - mean) / sqrt(variance + epsilon) * weight, +
+ * bias (or NULL). All [width, tokens] but weight and bias [width]; out may be x. packing may be
+ * NULL; it needs rows that are one group. */
+MUST_CHECK enum status ops_layer_norm(const struct ops_target *target, const struct device_view *x,
+                                      const struct device_view *added,
+                                      const struct device_view *weight,
+                                      const struct device_view *bias, const struct device_view *out,
+                                      const struct ops_packing *packing,
+                                      const struct ops_layer_norm_settings *settings,
+                                      struct error *err);
+
+/* x *= factor, then, if cap is not 0, x = cap tanh(x / cap). [width, tokens]. */
+MUST_CHECK enum status ops_scale(const struct ops_target *target, const struct device_view *x,
+                                 float factor, float cap, struct error *err);
+
 /* x += added, both [width, tokens]. */
 MUST_CHECK enum status ops_add(const struct ops_target *target, const struct device_view *x,
                                const struct device_view *added, struct error *err);
@@ -117,6 +140,12 @@ MUST_CHECK enum status ops_add(const struct ops_target *target, const struct dev
 MUST_CHECK enum status ops_swiglu(const struct ops_target *target, const struct device_view *gate,
                                   const struct device_view *up, const struct device_view *out,
                                   const struct ops_packing *packing, struct error *err);
+
+/* out = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), times up (or NULL), all [width, tokens].
+ * packing may be NULL. */
+MUST_CHECK enum status ops_gelu(const struct ops_target *target, const struct device_view *x,
+                                const struct device_view *up, const struct device_view *out,
+                                const struct ops_packing *packing, struct error *err);
 
 /* out[r] = x[rows[r]]. x [width, tokens], rows I32 [count], out [width, count]. */
 MUST_CHECK enum status ops_gather_rows(const struct ops_target *target, const struct device_view *x,
@@ -175,6 +204,10 @@ struct ops_rope_settings {
     float log_multiplier;
     uint32_t original_context_length;
     bool yarn;
+    /* The cosines and sines of position p are multiplied by 1 + temperature_scale ln(1 + floor(p /
+     * temperature_length)) as well; 0: they are not. */
+    float temperature_scale;
+    uint32_t temperature_length;
 };
 
 /* table [dimensions, positions]: for each position the cosines of all pairs, then the sines.
@@ -204,11 +237,15 @@ struct ops_attention_settings {
     /* Most neighbouring tokens of the batch belong to one sequence. This changes only the speed
      * and, on a GPU, the order of sums. */
     bool same_sequence;
+    uint32_t window; /* a token sees so many, itself included; 0: all */
+    float cap;       /* a score s becomes cap tanh(s / cap); 0: none */
+    /* [heads] or NULL: a score of each head that takes part in the softmax and has no value. */
+    const struct device_view *sinks;
 };
 
 /* For each token t and head: softmax(scale * q.k) v over cache slots starts[t] .. starts[t] +
- * positions[t]. q, out [head_dim * heads, tokens]; starts, positions I32 [tokens]. packing may be
- * NULL. */
+ * positions[t], the last `window` of them. q, out [head_dim * heads, tokens]; starts, positions I32
+ * [tokens]. packing may be NULL. */
 MUST_CHECK enum status
 ops_attention(const struct ops_target *target, const struct device_view *q,
               const struct device_view *keys, const struct device_view *values,

@@ -16,9 +16,22 @@ struct params_norm {
     struct params_act_pack packing; /* of the packed operand, if there is one */
 };
 
+struct params_layer_norm {
+    float epsilon;
+    struct params_act_pack packing; /* of the packed operand, if there is one */
+    uint32_t group;                 /* neighbouring values that are normalised together; 0: all */
+};
+
+/* gelu has the same. */
 struct params_swiglu {
     struct params_act_pack packing;
     uint32_t tile_columns; /* of a tile, a multiple of TILE_COLUMN_UNIT; 0: all */
+};
+
+struct params_scale {
+    float factor;
+    float cap;             /* c: x becomes c tanh(x / c); 0: none */
+    uint32_t tile_columns; /* as in params_swiglu */
 };
 
 struct params_matmul {
@@ -37,6 +50,8 @@ struct params_rope_table {
     float beta_fast, beta_slow, log_multiplier;
     uint32_t original_context_length;
     uint32_t yarn;
+    float temperature_scale; /* of the magnitude by position; 0: none */
+    uint32_t temperature_length;
 };
 
 struct params_rope {
@@ -53,6 +68,8 @@ struct params_attention {
     float scale;
     struct params_act_pack packing; /* of the packed operand, if there is one */
     uint32_t same_sequence;         /* most neighbours are of one sequence */
+    uint32_t window;                /* a token sees so many, itself included; 0: all */
+    float cap;                      /* as in params_scale, of scores */
 };
 
 /* Tokens of a tile on the host. */

@@ -151,10 +151,26 @@ static void check_packing(uint64_t tokens, uint64_t gap, enum dtype weights)
                        side ? &packing : NULL, &lab->err));
     check_apart("swiglu", &product, 2e-6);
     check_packed("swiglu", &product, &packed, weights);
+    struct apart curved = make_apart(OPS_GELU, "out", WIDTH, tokens, gap, NULL);
+    tested[OPS_GELU] |= 1u << GELU_X | 1u << GELU_UP;
+    BOTH_OK(ops_gelu(&lab->target, &gate.views[side], &up.views[side], &curved.views[side],
+                     side ? &packing : NULL, &lab->err));
+    check_apart("gelu", &curved, 2e-6);
+    check_packed("gelu", &curved, &packed, weights);
+    tested[OPS_SCALE] |= 1u << SCALE_X;
+    BOTH_OK(ops_scale(&lab->target, &curved.views[side], 3, 2, &lab->err));
+    check_apart("scale", &curved, 2e-6);
+    tested[OPS_LAYER_NORM] |= 1u << LAYER_NORM_X | 1u << LAYER_NORM_ADDED | 1u << LAYER_NORM_OUT;
+    BOTH_OK(ops_layer_norm(&lab->target, &x.views[side], &added.views[side], &weight[side],
+                           &weight[side], &out.views[side], side ? &packing : NULL,
+                           &(struct ops_layer_norm_settings){ .epsilon = 1e-5f }, &lab->err));
+    check_apart("x of layer_norm", &x, 0);
+    check_apart("layer_norm", &out, 4e-6);
+    check_packed("layer_norm", &out, &packed, weights);
     struct apart rows = make_apart(OPS_ACT_PACK, "x", WIDTH, tokens, gap, values);
     LAB_OK(&gpu, ops_act_pack(&gpu.target, &rows.views[1], &packed, weights, &gpu.err));
     check_packed("act_pack", &rows, &packed, weights);
-    struct apart *all[] = { &x, &added, &out, &gate, &up, &product, &rows };
+    struct apart *all[] = { &x, &added, &out, &gate, &up, &product, &curved, &rows };
     for (size_t i = 0; i < COUNT_OF(all); i++)
         drop_apart(all[i]);
     lab_drop(&gpu, packed);

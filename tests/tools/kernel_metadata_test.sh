@@ -28,7 +28,7 @@ nvidia_blocks() {
     case $1 in
     rms_norm | rms_norm_by_four | top_k | swiglu_halves) echo 1 ;; # 512 threads or 1024
     matmul_1tok_* | matmul_small_batch_* | matmul_lanes* | matmul_warpgroup_* | matmul_quants_8) echo 1 ;;
-    attention_tiles_* | attention_4_heads* | attention_1_large_head) echo 1 ;;
+    attention_tiles_* | attention_4_heads* | attention_1_large_head | attention_masked_*) echo 1 ;;
     matmul_decoded) echo 4 ;;
     matmul_* | attention_1_head* | attention_step | attention_apart_* | inspect) echo 2 ;;
     *) echo 4 ;;
@@ -37,7 +37,7 @@ nvidia_blocks() {
 # The same on AMD's, where blocks have 256 threads.
 amd_blocks() {
     case $1 in
-    matmul_quants_* | matmul_ring_8 | attention_4_heads* | attention_1_large_head | attention_step) echo 2 ;;
+    matmul_quants_* | matmul_ring_8 | attention_4_heads* | attention_1_large_head | attention_masked_* | attention_step) echo 2 ;;
     *) echo 4 ;;
     esac
 }

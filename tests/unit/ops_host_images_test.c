@@ -2,9 +2,9 @@
 #include "ops_host_rig.h"
 
 static const char *const ops[] = {
-    "embed",        "rms_norm",   "head_norm",   "act_pack",  "matmul",
-    "matmul_group", "rope_table", "rope",        "kv_append", "attention",
-    "swiglu",       "add",        "gather_rows", "argmax",    "top_k",
+    "embed",        "rms_norm",   "head_norm", "layer_norm",  "act_pack",  "matmul",
+    "matmul_group", "rope_table", "rope",      "kv_append",   "attention", "swiglu",
+    "gelu",         "scale",      "add",       "gather_rows", "argmax",    "top_k",
 };
 
 static void test_images(void **state)

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define RIG_OPERANDS 7
+#define RIG_OPERANDS 8
 #define RIG_UNTOUCHED 0xC5
 #define RIG_LAUNCH_ID 77
 

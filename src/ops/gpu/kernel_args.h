@@ -35,9 +35,9 @@ struct attention_step_args {
     uint32_t heads;    /* query heads; the counters of the kv heads come after theirs */
 };
 
-/* Those of attention, then what rope and kv_append have besides. */
+/* Those of attention without sinks, then what rope and kv_append have besides. */
 enum attention_step_operand {
-    ATTENTION_STEP_K = ATTENTION_OPERAND_COUNT,
+    ATTENTION_STEP_K = ATTENTION_SINKS, /* which it does not have */
     ATTENTION_STEP_V,
     ATTENTION_STEP_SLOTS,
     ATTENTION_STEP_TABLE, /* of rope */

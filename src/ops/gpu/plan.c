@@ -94,6 +94,24 @@ static uint32_t plan_swiglu(const struct device_gpu_request *request, struct dev
     return 2;
 }
 
+static uint32_t plan_gelu(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct device_host_operand *out = &request->operands[GELU_OUT];
+    const struct params_swiglu *params = request->params;
+    uint32_t count = plan_values(KERNEL_gelu, width_of(out), rows_of(out), steps);
+    if (!count || !request->operands[GELU_PACKED].data || !pack_is_halves(params->packing.format))
+        return count;
+    steps[0].operands[GELU_PACKED] = DEVICE_GPU_ABSENT;
+    steps[1] = plan_halves(GELU_OUT, GELU_PACKED, params->packing.format, rows_of(out));
+    return 2;
+}
+
+static uint32_t plan_scale(const struct device_gpu_request *request, struct device_gpu_step *steps)
+{
+    const struct device_host_operand *x = &request->operands[SCALE_X];
+    return plan_values(KERNEL_scale, width_of(x), rows_of(x), steps);
+}
+
 static uint32_t plan_act_pack(const struct device_gpu_request *request,
                               struct device_gpu_step *steps)
 {
@@ -154,6 +172,26 @@ static uint32_t plan_head_norm(const struct device_gpu_request *request,
     steps[0] = step_of(KERNEL_head_norm, divide_up(heads, WARPS_OF_VALUES), rows_of(x),
                        VALUE_THREADS);
     return 1;
+}
+
+static uint32_t plan_layer_norm(const struct device_gpu_request *request,
+                                struct device_gpu_step *steps)
+{
+    const struct device_host_operand *x = &request->operands[LAYER_NORM_X];
+    const struct params_layer_norm *params = request->params;
+    uint64_t group = params->group ? params->group : width_of(x);
+    if (rows_of(x) == 0 || group == 0)
+        return 0;
+    uint64_t groups = width_of(x) / group, threads = divide_up(group, WARP) * WARP;
+    ASSERT(groups <= GRID_Y_LIMIT);
+    steps[0] = step_of(KERNEL_layer_norm, rows_of(x), groups,
+                       threads < VALUE_THREADS ? (uint32_t)threads : VALUE_THREADS);
+    steps[0].shared_bytes = WARP * sizeof(float);
+    if (!request->operands[LAYER_NORM_PACKED].data || !pack_is_halves(params->packing.format))
+        return 1;
+    steps[0].operands[LAYER_NORM_PACKED] = DEVICE_GPU_ABSENT;
+    steps[1] = plan_halves(LAYER_NORM_OUT, LAYER_NORM_PACKED, params->packing.format, rows_of(x));
+    return 2;
 }
 
 static uint32_t plan_rope_table(const struct device_gpu_request *request,
@@ -222,6 +260,7 @@ static const struct device_gpu_entry entries[] = {
     { &ops_contracts[OPS_EMBED], plan_embed },
     { &ops_contracts[OPS_RMS_NORM], plan_rms_norm },
     { &ops_contracts[OPS_HEAD_NORM], plan_head_norm },
+    { &ops_contracts[OPS_LAYER_NORM], plan_layer_norm },
     { &ops_contracts[OPS_ACT_PACK], plan_act_pack },
     { &ops_contracts[OPS_MATMUL], plan_matmul },
     { &ops_contracts[OPS_MATMUL_GROUP], plan_matmul_group },
@@ -230,6 +269,8 @@ static const struct device_gpu_entry entries[] = {
     { &ops_contracts[OPS_KV_APPEND], plan_kv_append },
     { &ops_contracts[OPS_ATTENTION], plan_attention },
     { &ops_contracts[OPS_SWIGLU], plan_swiglu },
+    { &ops_contracts[OPS_GELU], plan_gelu },
+    { &ops_contracts[OPS_SCALE], plan_scale },
     { &ops_contracts[OPS_ADD], plan_add },
     { &ops_contracts[OPS_GATHER_ROWS], plan_gather_rows },
     { &ops_contracts[OPS_ARGMAX], plan_argmax },

@@ -1,12 +1,18 @@
 /* plan_attention.c - how attention is done: tiles of many tokens of a sequence or a block for each
  * token and kv head, on matrix units (attention_tiles.c, attention_apart.c), else blocks that share
- * a token's slots (attention.c). */
+ * a token's slots (attention.c), as always with a window, a cap or sinks. */
 #include "ops/gpu/packing.h"
 
 #include "base/size.h"
 #include "ops/gpu/plan_impl.h"
 #include "ops/gpu/tiling.h"
 #include "ops/params.h"
+
+bool plan_is_masked(const struct device_gpu_request *request)
+{
+    const struct params_attention *params = request->params;
+    return params->window != 0 || params->cap != 0 || request->operands[ATTENTION_SINKS].data;
+}
 
 #define ATTENTION_PARTS_MOST 32u
 #define ATTENTION_SLOTS_LEAST 64u
@@ -86,6 +92,23 @@ static struct device_gpu_step plan_attention_apart(const struct device_gpu_reque
     return step;
 }
 
+static enum gpu_kernel parts_kernel(const struct device_gpu_request *request, uint64_t heads)
+{
+    const struct params_attention *params = request->params;
+    bool f16 = is_aligned_f16(&request->operands[ATTENTION_KEYS]) &&
+               is_aligned_f16(&request->operands[ATTENTION_VALUES]);
+    bool masked = plan_is_masked(request);
+    if (params->head_dim > 256)
+        return masked ? KERNEL_attention_masked_512 : KERNEL_attention_1_large_head;
+    if (params->head_dim > 128)
+        return f16 ? KERNEL_attention_masked_256_f16 : KERNEL_attention_masked_256;
+    if (masked)
+        return f16 ? KERNEL_attention_masked_128_f16 : KERNEL_attention_masked_128;
+    if (f16)
+        return heads == 1 ? KERNEL_attention_1_head_f16 : KERNEL_attention_4_heads_f16;
+    return heads == 1 ? KERNEL_attention_1_head : KERNEL_attention_4_heads;
+}
+
 static struct device_gpu_step plan_attention_parts(const struct device_gpu_request *request,
                                                    bool packs)
 {
@@ -94,29 +117,27 @@ static struct device_gpu_step plan_attention_parts(const struct device_gpu_reque
                                      *keys = &request->operands[ATTENTION_KEYS];
     uint64_t tokens = rows_of(q), kv_heads = width_of(keys) / params->head_dim;
     uint64_t group = width_of(q) / width_of(keys);
-    enum gpu_kernel kernel = KERNEL_attention_1_large_head;
     /* Heads that share a block share what it reads of the cache; where blocks are few, a head each
      * is faster: the time goes into steps one after the other, not into reading. */
     uint64_t most_blocks = 8 * (uint64_t)request->chip->sm_count;
-    bool shared = params->head_dim <= 128 && group > 1 && tokens * kv_heads * group >= most_blocks;
+    bool shared = params->head_dim <= 128 && !plan_is_masked(request) && group > 1 &&
+                  tokens * kv_heads * group >= most_blocks;
     uint64_t heads = shared ? ATTENTION_HEADS_MOST : 1;
-    bool aligned_f16 = is_aligned_f16(keys) && is_aligned_f16(&request->operands[ATTENTION_VALUES]);
-    if (params->head_dim <= 128 && aligned_f16)
-        kernel = heads == 1 ? KERNEL_attention_1_head_f16 : KERNEL_attention_4_heads_f16;
-    else if (params->head_dim <= 128)
-        kernel = heads == 1 ? KERNEL_attention_1_head : KERNEL_attention_4_heads;
     uint64_t sets = divide_up(group, heads), units = tokens * kv_heads * sets;
     /* Two blocks for each processor, but no part too small to be worth one. */
     uint64_t parts = divide_up(2 * (uint64_t)request->chip->sm_count, units);
-    uint64_t most = rows_of(keys) / ATTENTION_SLOTS_LEAST;
+    uint64_t slots = rows_of(keys);
+    if (params->window)
+        slots = min_u64(slots, params->window);
+    uint64_t most = slots / ATTENTION_SLOTS_LEAST;
     most = most < 1 ? 1 : most > ATTENTION_PARTS_MOST ? ATTENTION_PARTS_MOST : most;
     parts = min_u64(parts, most);
     uint64_t part_bytes = heads * (params->head_dim + 2) * sizeof(float);
     if (units * sizeof(uint32_t) > GPU_COUNTER_BYTES ||
         units * parts * part_bytes > GPU_WORKSPACE_BYTES - GPU_COUNTER_BYTES)
         parts = 1;
-    struct device_gpu_step step = step_of(kernel, parts * sets * kv_heads, tokens,
-                                          ATTENTION_THREADS);
+    struct device_gpu_step step = step_of(parts_kernel(request, heads), parts * sets * kv_heads,
+                                          tokens, ATTENTION_THREADS);
     set_attention_share_args(&step, (struct attention_share_args){ .parts = (uint32_t)parts,
                                                                    .sets = (uint32_t)sets,
                                                                    .packs = packs });
@@ -133,8 +154,9 @@ uint32_t plan_attention(const struct device_gpu_request *request, struct device_
         return 0;
     ASSERT(rows_of(q) <= GRID_Y_LIMIT);
     const struct device_host_operand *packed = &request->operands[ATTENTION_PACKED];
-    bool tiles = has_attention_tiles(request);
-    bool apart = !tiles && has_attention_apart(request);
+    bool masked = plan_is_masked(request);
+    bool tiles = !masked && has_attention_tiles(request);
+    bool apart = !masked && !tiles && has_attention_apart(request);
     bool halves = packed->data && pack_is_halves(params->packing.format);
     bool packs = false; /* in the same step */
     if (apart)

@@ -170,7 +170,8 @@ uint32_t plan_join_many(const struct device_gpu_request *requests, const device_
 /* plan.c: those that are joined with others. */
 uint32_t plan_rope(const struct device_gpu_request *request, struct device_gpu_step *steps);
 uint32_t plan_kv_append(const struct device_gpu_request *request, struct device_gpu_step *steps);
-/* plan_attention.c. */
+/* plan_attention.c: whether the call has a window, a cap or sinks. */
+bool plan_is_masked(const struct device_gpu_request *request);
 uint32_t plan_attention(const struct device_gpu_request *request, struct device_gpu_step *steps);
 
 #endif

@@ -26,8 +26,8 @@ static bool is_attention_step(const struct device_gpu_request *requests,
            is_same(&rope[ROPE_POSITIONS], &attention[ATTENTION_POSITIONS]) &&
            is_same(&append[KV_APPEND_KEYS], &attention[ATTENTION_KEYS]) &&
            is_same(&append[KV_APPEND_VALUES], &attention[ATTENTION_VALUES]) &&
-           turn->head_dim == params->head_dim && params->head_dim <= STEP_HEAD_MOST &&
-           params->head_dim % WARP == 0 &&
+           !plan_is_masked(&requests[2]) && turn->head_dim == params->head_dim &&
+           params->head_dim <= STEP_HEAD_MOST && params->head_dim % WARP == 0 &&
            width_of(&attention[ATTENTION_Q]) / width_of(&attention[ATTENTION_KEYS]) <=
                STEP_GROUP_MOST;
 }
@@ -55,7 +55,7 @@ static uint32_t join_attention(const struct device_gpu_request *requests,
                               1u << ATTENTION_STARTS | 1u << ATTENTION_POSITIONS |
                               1u << ATTENTION_STEP_SLOTS | 1u << ATTENTION_STEP_TABLE;
     steps[0].params_of = 2;
-    for (uint32_t i = 0; i < ATTENTION_OPERAND_COUNT; i++)
+    for (uint32_t i = 0; i < ATTENTION_STEP_K; i++)
         steps[0].operands[i] = (uint8_t)(attention + i);
     steps[0].operands[ATTENTION_STEP_K] = append + KV_APPEND_K;
     steps[0].operands[ATTENTION_STEP_V] = append + KV_APPEND_V;

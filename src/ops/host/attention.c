@@ -26,6 +26,7 @@ struct context {
     size_t first_value; /* of the kv head, in a cache row */
     size_t head_dim;
     float scale;
+    float cap; /* 0: none */
 };
 
 /* Everything in the scratch of the call: the heads of each token follow those of the one before. */
@@ -100,11 +101,13 @@ static size_t decode_rows(const struct context *context, const struct attention_
 
 /* Turns the scores of a chunk into weights, and brings what came before to the same maximum. */
 static void weigh_chunk(const struct attention_methods *methods, const struct work *work,
-                        size_t head, size_t slot_count)
+                        size_t head, size_t slot_count, float cap)
 {
     float *scores = work->heads.scores + head * ATTENTION_SCORES;
     float *totals = work->totals + head * work->heads.dims;
     size_t padded = round_up_to_lanes(slot_count);
+    if (cap != 0)
+        methods->limit(scores, padded, cap);
     for (size_t i = slot_count; i < padded; i++)
         scores[i] = -INFINITY; /* of weight 0 */
     float maximum = fmaxf(work->maxima[head], methods->largest(scores, padded));
@@ -180,7 +183,8 @@ static void add_chunk(const struct context *context, const struct attention_meth
         uint64_t end = chunk_end(context, first_token + t, chunk);
         score_span(context, methods, work, &own, (struct span){ chunk, seen_by_all.end, end });
         for (size_t head = 0; head < group; head++)
-            weigh_chunk(methods, work, first_head + t * group + head, (size_t)(end - chunk));
+            weigh_chunk(methods, work, first_head + t * group + head, (size_t)(end - chunk),
+                        context->cap);
     }
     memset(all.chunk, 0, all.count * all.dims * sizeof(float));
     gather_span(context, methods, work, &all, seen_by_all);
@@ -210,16 +214,19 @@ static void add_chunks(const struct context *context, const struct attention_met
     }
 }
 
-/* `count` heads of each token: q[token][0 .. count - 1] and the same of out, of head_dim values. */
+/* `count` heads of each token: q[token][0 .. count - 1] and the same of out, of head_dim values.
+ * sinks: of these heads, or NULL. */
 static void attend(const struct context *context, const struct attention_methods *methods,
-                   float *scratch, float *const q[], float *const out[], size_t count)
+                   float *scratch, const float *sinks, float *const q[], float *const out[],
+                   size_t count)
 {
     size_t head_dim = context->head_dim, dims = round_up_to_lanes(head_dim);
     struct work work = work_make(scratch, context->token_count * count, dims);
     for (size_t head = 0; head < work.heads.count; head++) {
         memcpy(work.heads.queries + head * dims, q[head / count] + head % count * head_dim,
                head_dim * sizeof(float));
-        work.maxima[head] = -INFINITY;
+        work.maxima[head] = sinks ? sinks[head % count] : -INFINITY;
+        work.sums[head] = sinks ? 1 : 0;
     }
     add_chunks(context, methods, &work);
     for (size_t head = 0; head < work.heads.count; head++) {
@@ -229,7 +236,8 @@ static void attend(const struct context *context, const struct attention_methods
     }
 }
 
-/* False if the token's slots are not all in the cache; a trap says which number is wrong. */
+/* The slots in the token's window. False if they are not all in the cache; a trap says which number
+ * is wrong. */
 static bool find_slots(const struct device_host_call *call, uint64_t token, uint64_t *ret_start,
                        uint64_t *ret_count)
 {
@@ -239,14 +247,18 @@ static bool find_slots(const struct device_host_call *call, uint64_t token, uint
     if (!device_index_ok(call, ATTENTION_STARTS, start, slot_count) ||
         !device_index_ok(call, ATTENTION_POSITIONS, position, slot_count - start))
         return false;
-    *ret_start = start;
-    *ret_count = position + 1;
+    const struct params_attention *params = call->params;
+    uint64_t hidden = params->window && position >= params->window ? position + 1 - params->window
+                                                                   : 0;
+    *ret_start = start + hidden;
+    *ret_count = position + 1 - hidden;
     return true;
 }
 
 /* The heads of a group, `values` floats from `first` on in the rows of a few tokens. */
 struct group {
     size_t heads, first, values;
+    const float *sinks; /* of each head, or NULL */
     float *queries[ATTENTION_TILE_TOKENS];
     float *results[ATTENTION_TILE_TOKENS];
 };
@@ -268,7 +280,8 @@ static void attend_group(const struct device_host_call *call, struct context *co
     size_t at_once = heads_limit(context->head_dim) / context->token_count;
     for (size_t head = 0; head < group->heads; head += at_once) {
         size_t count = group->heads - head < at_once ? group->heads - head : at_once;
-        attend(context, methods, call->scratch, group->queries, group->results, count);
+        attend(context, methods, call->scratch, group->sinks ? group->sinks + head : NULL,
+               group->queries, group->results, count);
         for (size_t t = 0; t < context->token_count; t++) {
             group->queries[t] += count * context->head_dim;
             group->results[t] += count * context->head_dim;
@@ -289,13 +302,16 @@ void host_attention_tile(const struct device_host_call *call, uint64_t tile,
     struct context context = { .keys = &call->operands[ATTENTION_KEYS],
                                .values = &call->operands[ATTENTION_VALUES],
                                .head_dim = params->head_dim,
-                               .scale = params->scale };
+                               .scale = params->scale,
+                               .cap = params->cap };
     uint64_t kv_heads = context.keys->shape.dims[0] / context.head_dim;
     uint64_t kv_head = tile % kv_heads;
     context.first_value = kv_head * context.head_dim;
     struct group group = { .heads = q->shape.dims[0] / context.keys->shape.dims[0] };
     group.values = group.heads * context.head_dim;
     group.first = kv_head * group.values;
+    const float *sinks = call->operands[ATTENTION_SINKS].data; /* [heads], or NULL */
+    group.sinks = sinks ? sinks + kv_head * group.heads : NULL;
     struct row_range tokens = tile_range(tile / kv_heads, attention_tile_tokens(params),
                                          q->shape.dims[1]);
     for (uint64_t t = tokens.first; t < tokens.end; t++) {

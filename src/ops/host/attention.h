@@ -3,15 +3,16 @@
  *
  * Order. For a token and a query head, cache slots are taken in chunks of ATTENTION_CHUNK, in
  * increasing order, with a running maximum, a running sum of weights and running totals:
- *     score[s]  = dot(q, key[s]) * scale
+ *     score[s]  = dot(q, key[s]) * scale, with a cap: cap * tanh(that / cap)
  *     maximum'  = max(maximum, scores of the chunk);  factor = expf(maximum - maximum')
  *     weight[s] = exp(score[s] - maximum')
  *     sum       = sum * factor + (weights of the chunk)
  *     total[d]  = total[d] * factor + (sum over s of weight[s] * value[s][d], s in order from 0)
- * and in the end out[d] = total[d] / sum. The first chunk has factor 0. The path decides the order
- * inside dot and inside the sum of a chunk's weights, whether products are fused, and its exp.
- * F16 and Q8_0 values are decoded to f32, which is exact; so a cache of any type gives the bits
- * that an f32 cache with the same values would give.
+ * and in the end out[d] = total[d] / sum. The first chunk has factor 0; with a sink the maximum
+ * begins as that and the sum as 1. With a window the chunks begin at the first slot in it. The path
+ * decides the order inside dot and inside the sum of a chunk's weights, whether products are fused,
+ * and its exp. F16 and Q8_0 values are decoded to f32, which is exact; so a cache of any type gives
+ * the bits that an f32 cache with the same values would give.
  *
  * A NaN among the scores of a head makes its whole output NaN.
  *
@@ -52,6 +53,8 @@ struct attention_methods {
     void (*decode)(enum dtype dtype, const uint8_t *row, size_t first, size_t count, float *values);
     /* scores[head][slot + r] = dot(queries[head], rows[r]) * scale for the ATTENTION_ROWS rows. */
     void (*score)(const struct attention_heads *heads, const float *rows, size_t slot, float scale);
+    /* scores[i] = cap * tanh(scores[i] / cap) for count scores, a multiple of ATTENTION_LANES. */
+    void (*limit)(float *scores, size_t count, float cap);
     /* The largest of count scores, a multiple of ATTENTION_LANES; any value if one is NaN. */
     float (*largest)(const float *scores, size_t count);
     /* scores[i] = exp(scores[i] - maximum) for count values, a multiple of ATTENTION_LANES; their

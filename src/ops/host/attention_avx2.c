@@ -121,6 +121,15 @@ TARGET_AVX2 static void score(const struct attention_heads *heads, const float *
 
 /* ---- Weights -------------------------------------------------------------------------------- */
 
+TARGET_AVX2 static void limit(float *scores, size_t count, float cap)
+{
+    __m256 most = _mm256_set1_ps(cap);
+    for (size_t i = 0; i < count; i += 8)
+        _mm256_store_ps(
+            scores + i,
+            _mm256_mul_ps(most, tanh_avx2(_mm256_div_ps(_mm256_load_ps(scores + i), most))));
+}
+
 TARGET_AVX2 static float largest(const float *scores, size_t count)
 {
     __m256 lanes = _mm256_load_ps(scores);
@@ -198,8 +207,8 @@ TARGET_AVX2 static void gather(const struct attention_heads *heads, const float 
 
 void host_attention_tile_avx2(const struct device_host_call *call, uint64_t tile)
 {
-    host_attention_tile(call, tile,
-                        &(struct attention_methods){ decode, score, largest, weigh, gather });
+    host_attention_tile(
+        call, tile, &(struct attention_methods){ decode, score, limit, largest, weigh, gather });
 }
 
 #endif

@@ -131,6 +131,15 @@ TARGET_AVX512 static void score(const struct attention_heads *heads, const float
 
 /* ---- Weights -------------------------------------------------------------------------------- */
 
+TARGET_AVX512 static void limit(float *scores, size_t count, float cap)
+{
+    __m512 most = _mm512_set1_ps(cap);
+    for (size_t i = 0; i < count; i += 16)
+        _mm512_store_ps(
+            scores + i,
+            _mm512_mul_ps(most, tanh_avx512(_mm512_div_ps(_mm512_load_ps(scores + i), most))));
+}
+
 TARGET_AVX512 static float largest(const float *scores, size_t count)
 {
     __m512 lanes = _mm512_load_ps(scores);
@@ -204,8 +213,8 @@ TARGET_AVX512 static void gather(const struct attention_heads *heads, const floa
 
 void host_attention_tile_avx512(const struct device_host_call *call, uint64_t tile)
 {
-    host_attention_tile(call, tile,
-                        &(struct attention_methods){ decode, score, largest, weigh, gather });
+    host_attention_tile(
+        call, tile, &(struct attention_methods){ decode, score, limit, largest, weigh, gather });
 }
 
 #endif

@@ -89,6 +89,12 @@ static void score(const struct attention_heads *heads, const float *rows, size_t
     }
 }
 
+static void limit(float *scores, size_t count, float cap)
+{
+    for (size_t i = 0; i < count; i++)
+        scores[i] = cap * tanhf(scores[i] / cap);
+}
+
 static float largest(const float *scores, size_t count)
 {
     float lanes[LANES];
@@ -128,6 +134,6 @@ static void gather(const struct attention_heads *heads, const float *rows, size_
 
 void host_attention_tile_portable(const struct device_host_call *call, uint64_t tile)
 {
-    host_attention_tile(call, tile,
-                        &(struct attention_methods){ decode, score, largest, weigh, gather });
+    host_attention_tile(
+        call, tile, &(struct attention_methods){ decode, score, limit, largest, weigh, gather });
 }

@@ -29,10 +29,16 @@ void host_add_tile(const struct device_host_call *call, uint64_t tile);
 void host_rope_tile(const struct device_host_call *call, uint64_t tile);
 
 /* The norms have the same bits on every path, and so has kv_append. */
+void host_layer_norm_tile(const struct device_host_call *call, uint64_t tile);
 void host_rms_norm_tile_portable(const struct device_host_call *call, uint64_t tile);
 void host_head_norm_tile_portable(const struct device_host_call *call, uint64_t tile);
 void host_kv_append_tile_portable(const struct device_host_call *call, uint64_t tile);
+
+/* ---- Tile: TILE_TOKENS token rows, or so many columns of them as the parameters say ---------- */
+
 void host_swiglu_tile_portable(const struct device_host_call *call, uint64_t tile);
+void host_gelu_tile_portable(const struct device_host_call *call, uint64_t tile);
+void host_scale_tile_portable(const struct device_host_call *call, uint64_t tile);
 
 /* ---- Tile: TILE_POSITIONS rows of the table ------------------------------------------------- */
 
@@ -54,11 +60,15 @@ void host_rms_norm_tile_avx2(const struct device_host_call *call, uint64_t tile)
 void host_head_norm_tile_avx2(const struct device_host_call *call, uint64_t tile);
 void host_kv_append_tile_avx2(const struct device_host_call *call, uint64_t tile);
 void host_swiglu_tile_avx2(const struct device_host_call *call, uint64_t tile);
+void host_gelu_tile_avx2(const struct device_host_call *call, uint64_t tile);
+void host_scale_tile_avx2(const struct device_host_call *call, uint64_t tile);
 void host_attention_tile_avx2(const struct device_host_call *call, uint64_t tile);
 
 void host_rms_norm_tile_avx512(const struct device_host_call *call, uint64_t tile);
 void host_head_norm_tile_avx512(const struct device_host_call *call, uint64_t tile);
 void host_swiglu_tile_avx512(const struct device_host_call *call, uint64_t tile);
+void host_gelu_tile_avx512(const struct device_host_call *call, uint64_t tile);
+void host_scale_tile_avx512(const struct device_host_call *call, uint64_t tile);
 void host_attention_tile_avx512(const struct device_host_call *call, uint64_t tile);
 #endif
 

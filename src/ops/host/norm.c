@@ -1,4 +1,4 @@
-/* norm.c - rms_norm and head_norm.
+/* norm.c - rms_norm, head_norm and layer_norm.
  *
  * out = (x * scale) * weight, both products rounded to f32; scale = 1 / sqrt(mean(x^2) + epsilon),
  * computed in f64 and rounded to f32 once. The squares are exact in f64; 16 f64 lanes take them,
@@ -6,7 +6,11 @@
  * added. With `added`, x + added is rounded to f32, stored in x, and normalised.
  *
  * Every path does just this, so all give the same bits (a fused multiply-add of an exact product is
- * the sum). out may be x. */
+ * the sum). out may be x.
+ *
+ * layer_norm, for each group of a row: out = (x - mean) * scale * weight + bias. Mean and variance
+ * (of x - mean) are summed in f64 in those lanes; x - mean and its product with scale are in f64
+ * and rounded to f32 once, the rest is in f32. All paths share it. */
 #include "ops/host/kernels.h"
 
 #include "ops/host/matmul_tiles.h"
@@ -73,6 +77,41 @@ INLINE_ANY void head_norm_tile(const struct device_host_call *call, uint64_t til
     }
 }
 
+/* The sum of (x - mean)^power, for a power of 1 or 2. */
+static double sum_powers(const float *x, size_t width, double mean, int power);
+
+static void normalise_group(const struct params_layer_norm *params, const float *x,
+                            const float *weight, const float *bias, float *out, size_t width)
+{
+    double mean = sum_powers(x, width, 0, 1) / (double)width;
+    double variance = sum_powers(x, width, mean, 2) / (double)width;
+    double scale = 1 / sqrt(variance + (double)params->epsilon);
+    for (size_t i = 0; i < width; i++) {
+        float value = (float)(((double)x[i] - mean) * scale) * weight[i];
+        out[i] = bias ? value + bias[i] : value;
+    }
+}
+
+void host_layer_norm_tile(const struct device_host_call *call, uint64_t tile)
+{
+    const struct params_layer_norm *params = call->params;
+    const struct device_host_operand *x = &call->operands[LAYER_NORM_X]; /* [width, tokens] */
+    const struct device_host_operand *added = &call->operands[LAYER_NORM_ADDED]; /* or absent */
+    const struct device_host_operand *out = &call->operands[LAYER_NORM_OUT]; /* [width, tokens] */
+    const float *weight = call->operands[LAYER_NORM_WEIGHT].data;            /* [width] */
+    const float *bias = call->operands[LAYER_NORM_BIAS].data;                /* [width], or NULL */
+    size_t width = x->shape.dims[0], group = params->group ? params->group : width;
+    struct row_range tokens = tile_tokens(tile, x);
+    for (uint64_t t = tokens.first; t < tokens.end; t++) {
+        if (added->data)
+            add_row(row_f32(x, t), row_f32(added, t), width);
+        for (size_t i = 0; i < width; i += group)
+            normalise_group(params, row_f32(x, t) + i, weight + i, bias ? bias + i : NULL,
+                            row_f32(out, t) + i, group);
+        host_pack_row(&params->packing, out, &call->operands[LAYER_NORM_PACKED], t);
+    }
+}
+
 /* ---- Sums of squares ------------------------------------------------------------------------ */
 
 #define LANES 16
@@ -92,6 +131,19 @@ static void add_rest(const float *x, size_t width, double lanes[LANES])
     size_t whole = width - width % LANES;
     for (size_t i = whole; i < width; i++)
         lanes[i - whole] += (double)x[i] * (double)x[i];
+}
+
+static double sum_powers(const float *x, size_t width, double mean, int power)
+{
+    double lanes[LANES] = { 0 };
+    for (size_t i = 0; i < width; i += LANES) {
+        size_t count = width - i < LANES ? width - i : LANES;
+        for (size_t l = 0; l < count; l++) {
+            double value = (double)x[i + l] - mean;
+            lanes[l] += power == 2 ? value * value : value;
+        }
+    }
+    return sum_lanes(lanes);
 }
 
 static double squares_portable(const float *x, size_t width)

@@ -11,7 +11,8 @@
  * Row p holds magnitude * cos(angle) of all pairs, then magnitude * sin(angle), rounded to f32
  * once. The magnitude is attention_factor; with YaRN and f = 1 / frequency_scale > 1 it is times 1
  * + 0.1 ln f, and with a log_multiplier L divided by 1 + 0.1 L ln f. Callers give the net extra
- * factor of the file: nothing here cancels a factor that others apply elsewhere.
+ * factor of the file: nothing here cancels a factor that others apply elsewhere. With a temperature
+ * b it is times 1 + b ln(1 + floor(p / temperature_length)) at position p.
  *
  * Rotation. (x0, x1) becomes (x0 cos - x1 sin, x0 sin + x1 cos), in f32, both products rounded
  * before the sum. Values of a head past the table's dimensions stay as they are. */
@@ -38,6 +39,14 @@ static double magnitude(const struct params_rope_table *params)
     double log_factor = -log((double)params->frequency_scale);
     double multiplier = (double)params->log_multiplier;
     return extra * (1 + 0.1 * log_factor) / (1 + 0.1 * multiplier * log_factor);
+}
+
+static double temperature(const struct params_rope_table *params, uint64_t position)
+{
+    if (params->temperature_scale == 0)
+        return 1;
+    double whole = (double)(position / params->temperature_length);
+    return 1 + (double)params->temperature_scale * log(1 + whole);
 }
 
 /* The pair, not rounded, that makes `turns` full turns within the original context. */
@@ -84,9 +93,9 @@ void host_rope_table_tile(const struct device_host_call *call, uint64_t tile)
     for (uint64_t k = 0; k < dimensions / 2; k++) {
         double frequency = pair_frequency(params, factors, dimensions, k);
         for (uint64_t p = rows.first; p < rows.end; p++) {
-            double angle = (double)p * frequency;
-            row_f32(table, p)[k] = (float)(size * cos(angle));
-            row_f32(table, p)[dimensions / 2 + k] = (float)(size * sin(angle));
+            double angle = (double)p * frequency, times = size * temperature(params, p);
+            row_f32(table, p)[k] = (float)(times * cos(angle));
+            row_f32(table, p)[dimensions / 2 + k] = (float)(times * sin(angle));
         }
     }
 }

@@ -1,10 +1,13 @@
-/* simd.h - what the AVX2 and AVX-512 kernels of the small ops share: targets, parts of vectors, and
- * the exponential function.
+/* simd.h - what the AVX2 and AVX-512 kernels of the small ops share: targets, parts of vectors,
+ * the exponential function and the hyperbolic tangent.
  *
  * exp_avx2 and exp_avx512 give the same bits. n = x / ln 2 to nearest, r = x - n ln 2 in two fused
  * steps, a polynomial in r by Horner's rule with fused steps, times 2^n with one rounding.
  * Within 1.05 units in the last place (subnormal results: within one smallest unit); exp(0) is 1,
- * exp(-inf) is 0, overflow is infinity, NaN stays NaN. */
+ * exp(-inf) is 0, overflow is infinity, NaN stays NaN.
+ *
+ * tanh_avx2 and tanh_avx512 give the same bits too: below TANH_SMALL an odd polynomial, else (1 -
+ * e) / (1 + e) with e = exp(-2 |x|) and the sign of x. Within 3 units in the last place. */
 #ifndef GRETA_OPS_HOST_SIMD_H
 #define GRETA_OPS_HOST_SIMD_H
 
@@ -94,6 +97,52 @@ INLINE_AVX512 __m512 exp_avx512(__m512 x)
     p = _mm512_fmadd_ps(p, _mm512_mul_ps(r, r), r);
     p = _mm512_add_ps(p, _mm512_set1_ps(1));
     return _mm512_scalef_ps(p, n);
+}
+
+/* ---- tanh ----------------------------------------------------------------------------------- */
+
+#define TANH_SMALL 0.625f
+/* tanh(x) = x + x^3 (C0 x^8 + ... + C4) for |x| < TANH_SMALL */
+#define TANH_C0 -5.70498872745e-3f
+#define TANH_C1 2.06390887954e-2f
+#define TANH_C2 -5.37397155531e-2f
+#define TANH_C3 1.33314422036e-1f
+#define TANH_C4 -3.33332819422e-1f
+
+INLINE_AVX2 __m256 tanh_avx2(__m256 x)
+{
+    __m256 sign = _mm256_set1_ps(-0.0f), one = _mm256_set1_ps(1);
+    __m256 magnitude = _mm256_andnot_ps(sign, x);
+    __m256 e = exp_avx2(_mm256_mul_ps(magnitude, _mm256_set1_ps(-2)));
+    __m256 large = _mm256_div_ps(_mm256_sub_ps(one, e), _mm256_add_ps(one, e));
+    large = _mm256_or_ps(large, _mm256_and_ps(sign, x));
+    __m256 square = _mm256_mul_ps(x, x);
+    __m256 p = _mm256_set1_ps(TANH_C0);
+    p = _mm256_fmadd_ps(p, square, _mm256_set1_ps(TANH_C1));
+    p = _mm256_fmadd_ps(p, square, _mm256_set1_ps(TANH_C2));
+    p = _mm256_fmadd_ps(p, square, _mm256_set1_ps(TANH_C3));
+    p = _mm256_fmadd_ps(p, square, _mm256_set1_ps(TANH_C4));
+    p = _mm256_fmadd_ps(_mm256_mul_ps(p, square), x, x);
+    __m256 small = _mm256_cmp_ps(magnitude, _mm256_set1_ps(TANH_SMALL), _CMP_LT_OQ);
+    return _mm256_blendv_ps(large, p, small);
+}
+
+INLINE_AVX512 __m512 tanh_avx512(__m512 x)
+{
+    __m512 sign = _mm512_set1_ps(-0.0f), one = _mm512_set1_ps(1);
+    __m512 magnitude = _mm512_andnot_ps(sign, x);
+    __m512 e = exp_avx512(_mm512_mul_ps(magnitude, _mm512_set1_ps(-2)));
+    __m512 large = _mm512_div_ps(_mm512_sub_ps(one, e), _mm512_add_ps(one, e));
+    large = _mm512_or_ps(large, _mm512_and_ps(sign, x));
+    __m512 square = _mm512_mul_ps(x, x);
+    __m512 p = _mm512_set1_ps(TANH_C0);
+    p = _mm512_fmadd_ps(p, square, _mm512_set1_ps(TANH_C1));
+    p = _mm512_fmadd_ps(p, square, _mm512_set1_ps(TANH_C2));
+    p = _mm512_fmadd_ps(p, square, _mm512_set1_ps(TANH_C3));
+    p = _mm512_fmadd_ps(p, square, _mm512_set1_ps(TANH_C4));
+    p = _mm512_fmadd_ps(_mm512_mul_ps(p, square), x, x);
+    __mmask16 small = _mm512_cmp_ps_mask(magnitude, _mm512_set1_ps(TANH_SMALL), _CMP_LT_OQ);
+    return _mm512_mask_blend_ps(small, large, p);
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* act.c - add, swiglu and packing: one value at a time. A block does a part of a row: x counts the
- * parts, y the rows. */
+/* act.c - add, scale, swiglu, gelu and packing: one value at a time. A block does a part of a row:
+ * x counts the parts, y the rows. */
 #include "ops/gpu/kernels/kernel_call.h"
 #include "ops/gpu/kernels/pack.h"
 #include "ops/params.h"
@@ -28,6 +28,38 @@ KERNEL(swiglu)
     if (call.operands[SWIGLU_PACKED].address)
         pack_value(params->packing.format, row_at(&call.operands[SWIGLU_PACKED], block_y()), width,
                    i, value);
+}
+
+KERNEL(gelu)
+{
+    ENTER(call);
+    const struct params_swiglu *params = (const void *)call.params;
+    uint64_t width = call.operands[GELU_OUT].width; /* all [width, tokens] */
+    uint32_t i = block_x() * thread_count() + thread_index();
+    float value = 0;
+    if (i < width) {
+        value = gelu_value(row_f32(&call.operands[GELU_X], block_y())[i]);
+        if (call.operands[GELU_UP].address)
+            value *= row_f32(&call.operands[GELU_UP], block_y())[i];
+        row_f32(&call.operands[GELU_OUT], block_y())[i] = value;
+    }
+    if (call.operands[GELU_PACKED].address)
+        pack_value(params->packing.format, row_at(&call.operands[GELU_PACKED], block_y()), width, i,
+                   value);
+}
+
+KERNEL(scale)
+{
+    ENTER(call);
+    const struct params_scale *params = (const void *)call.params;
+    const struct gpu_operand *x = &call.operands[SCALE_X]; /* [width, tokens] */
+    uint32_t i = block_x() * thread_count() + thread_index();
+    if (i >= x->width)
+        return;
+    float value = row_f32(x, block_y())[i] * params->factor;
+    if (params->cap != 0)
+        value = params->cap * tanh_value(value / params->cap);
+    row_f32(x, block_y())[i] = value;
 }
 
 KERNEL(act_pack)

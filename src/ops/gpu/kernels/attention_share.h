@@ -6,6 +6,8 @@
  * meet in the workspace, where the block that comes last joins them in the order of the parts, so
  * that the bits do not depend on who was last.
  *
+ * A token's slots are those of its window, where there is one.
+ *
  * Operands: those of attention. Arguments: struct attention_share_args. */
 #ifndef GRETA_OPS_GPU_KERNELS_ATTENTION_SHARE_H
 #define GRETA_OPS_GPU_KERNELS_ATTENTION_SHARE_H
@@ -25,10 +27,10 @@ struct share {
     uint32_t token, part, parts, counter;
 };
 
-/* heads_most: of a block. part_slots: worth a block of their own. False: the token's slots are not
- * all in the cache. */
+/* heads_most: of a block. part_slots: worth a block of their own. window: slots that a token sees,
+ * 0: all. False: the token's slots are not all in the cache. */
 INLINE bool find_share(const struct gpu_call *call, uint32_t heads_most, uint64_t part_slots,
-                       struct share *share)
+                       uint64_t window, struct share *share)
 {
     const struct params_attention *params = (const void *)call->params;
     const struct gpu_operand *q = &call->operands[ATTENTION_Q],
@@ -51,6 +53,10 @@ INLINE bool find_share(const struct gpu_call *call, uint32_t heads_most, uint64_
     if (start >= keys->rows || position >= keys->rows - start)
         return false;
     uint64_t count = position + 1;
+    if (window != 0 && count > window) {
+        start += count - window;
+        count = window;
+    }
     /* Few slots have fewer parts: joining parts would cost more than reading the slots. */
     uint64_t worth = (count + part_slots - 1) / part_slots;
     share->parts = worth < parts ? (uint32_t)worth : parts;

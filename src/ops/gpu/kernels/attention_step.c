@@ -117,7 +117,7 @@ INLINE struct step_work step_find_work(const struct gpu_call *call)
     const struct gpu_operand *keys = &call->operands[ATTENTION_KEYS];
     struct step_work work = { .slot = list_index(&call->operands[ATTENTION_STEP_SLOTS], 0) };
     struct share *share = &work.share;
-    work.valid = find_share(call, 1, STEP_PART_SLOTS, share);
+    work.valid = find_share(call, 1, STEP_PART_SLOTS, 0, share);
     share->parts = work.valid ? share->parts : 1;
     work.angles = step_find_angles(call);
     work.slot_ok = work.slot < keys->rows;

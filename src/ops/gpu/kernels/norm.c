@@ -1,4 +1,5 @@
-/* norm.c - rms_norm, a block for each token, and head_norm, a warp for each head.
+/* norm.c - rms_norm, a block for each token; head_norm, a warp for each head; layer_norm, a block
+ * for each token (x) and group of its values (y).
  *
  * out = x * weight * scale (one token by four: in this order, else scale first), scale = 1 /
  * sqrt(mean(x^2) + epsilon); sums in f32, each thread its own values first. */
@@ -209,4 +210,47 @@ KERNEL(head_norm)
     float scale = inverse_root(mean + params->epsilon);
     for (uint32_t i = lane_index(); i < head_dim; i += WARP)
         x[i] = x[i] * scale * weight[i];
+}
+
+KERNEL(layer_norm)
+{
+    ENTER(call);
+    const struct params_layer_norm *params = (const void *)call.params;
+    uint32_t width = (uint32_t)call.operands[LAYER_NORM_X].width, step = thread_count();
+    uint32_t group = params->group ? params->group : width, first = block_y() * group;
+    GLOBAL float *x = row_f32(&call.operands[LAYER_NORM_X], block_x()) + first;
+    const GLOBAL float *added = call.operands[LAYER_NORM_ADDED].address
+                                    ? row_f32(&call.operands[LAYER_NORM_ADDED], block_x()) + first
+                                    : 0;
+    const GLOBAL float *weight = row_f32(&call.operands[LAYER_NORM_WEIGHT], 0) + first;
+    const GLOBAL float *bias = call.operands[LAYER_NORM_BIAS].address
+                                   ? row_f32(&call.operands[LAYER_NORM_BIAS], 0) + first
+                                   : 0;
+    GLOBAL float *out = row_f32(&call.operands[LAYER_NORM_OUT], block_x()) + first;
+    GLOBAL uint8_t *packed = call.operands[LAYER_NORM_PACKED].address
+                                 ? row_at(&call.operands[LAYER_NORM_PACKED], block_x())
+                                 : 0;
+    float sum = 0, squares = 0;
+    for (uint32_t i = thread_index(); i < group; i += step) {
+        float value = x[i];
+        if (added)
+            x[i] = value += added[i];
+        sum += value;
+    }
+    float mean = block_sum(sum, (SHARED float *)shared_memory()) / (float)group;
+    for (uint32_t i = thread_index(); i < group; i += step)
+        squares += (x[i] - mean) * (x[i] - mean);
+    block_sync(); /* the memory of the first sum is used again */
+    float variance = block_sum(squares, (SHARED float *)shared_memory()) / (float)group;
+    float scale = inverse_root(variance + params->epsilon);
+    for (uint32_t base = 0; base < group; base += step) {
+        uint32_t i = base + thread_index();
+        float value = i < group ? (x[i] - mean) * scale * weight[i] : 0;
+        if (bias && i < group)
+            value += bias[i];
+        if (i < group)
+            out[i] = value;
+        if (packed)
+            pack_value(params->packing.format, packed, width, i, value);
+    }
 }

@@ -260,6 +260,29 @@ INLINE float silu(float x)
     return x * (x < 0 ? e : 1.0f) / (1.0f + e);
 }
 
+/* x / 2 (1 + tanh(u)) = x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3), in the same way.
+ */
+INLINE float gelu_value(float x)
+{
+    float twice = x * (1.5957691216057308f + 0.07135481627260025f * (x * x));
+    float e = exp_value(-__builtin_fabsf(twice));
+    return x * (twice < 0 ? e : 1.0f) / (1.0f + e);
+}
+
+/* To about 4 units in the last place: a polynomial where 1 - exp(-2 |x|) would lose bits. */
+INLINE float tanh_value(float x)
+{
+    float magnitude = __builtin_fabsf(x), square = x * x;
+    float e = exp_value(-2.0f * magnitude);
+    float large = __builtin_copysignf((1.0f - e) * reciprocal_fast(1.0f + e), x);
+    float p = -5.70498872745e-3f;
+    p = __builtin_fmaf(p, square, 2.06390887954e-2f);
+    p = __builtin_fmaf(p, square, -5.37397155531e-2f);
+    p = __builtin_fmaf(p, square, 1.33314422036e-1f);
+    p = __builtin_fmaf(p, square, -3.33332819422e-1f);
+    return magnitude < 0.625f ? __builtin_fmaf(p * square, x, x) : large;
+}
+
 #define F32_INFINITY __builtin_inff()
 
 #endif

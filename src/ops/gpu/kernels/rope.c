@@ -82,6 +82,12 @@ INLINE double magnitude(const struct params_rope_table *params)
     return extra * (1 + 0.1 * log_factor) / (1 + 0.1 * params->log_multiplier * log_factor);
 }
 
+INLINE double temperature(const struct params_rope_table *params, uint64_t position)
+{
+    return 1 + params->temperature_scale *
+                   log_value(1.0 + (double)(position / params->temperature_length));
+}
+
 INLINE double pair_with_turns(const struct params_rope_table *params, double dimensions,
                               double turns)
 {
@@ -123,12 +129,14 @@ KERNEL(rope_table)
         frequency = frequency * (1 - share) + own * share;
     }
     double size = magnitude(params);
+    bool warms = params->temperature_scale != 0;
     uint64_t first = (uint64_t)block_y() * TILE_POSITIONS;
     for (uint64_t p = first; p < first + TILE_POSITIONS && p < table->rows; p++) {
         double sine, cosine;
         sine_cosine((double)p * frequency, &sine, &cosine);
-        row_f32(table, p)[k] = (float)(size * cosine);
-        row_f32(table, p)[pairs + k] = (float)(size * sine);
+        double times = warms ? size * temperature(params, p) : size;
+        row_f32(table, p)[k] = (float)(times * cosine);
+        row_f32(table, p)[pairs + k] = (float)(times * sine);
     }
 }
 
