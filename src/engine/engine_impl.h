@@ -4,9 +4,16 @@
 
 #include "engine/engine.h"
 
+/* A matrix and its bias, or absent views: a tensor each, or rows of a tensor that has several. They
+ * own nothing. */
+struct engine_projection {
+    struct device_view weights, bias;
+};
+
 /* The weights of a layer; absent ones have a zero buffer. */
 struct engine_layer {
-    struct device_view weights[MODEL_ROLE_COUNT]; /* those that are per layer */
+    struct device_view weights[MODEL_ROLE_COUNT]; /* those that are per layer; they own buffers */
+    struct engine_projection q, k, v, gate, up;   /* among these */
     struct device_view keys, values;              /* [kv_dim, slots] */
 };
 
@@ -28,7 +35,10 @@ struct engine_scratch {
     struct device_view argmax_ids; /* I32 [logits rows, ENGINE_ARGMAX_LIMIT] */
     struct device_view indices;    /* I32: ids, positions, starts, slots of a batch, then the rows
                                       that want logits */
-    struct device_view rope_table; /* [rotated dimensions, context] */
+    /* [rotated dimensions, context]: of all layers, or of those without a window; of queries, where
+     * they are turned by another table than keys; of layers with a window. The second and the third
+     * are absent where all use the first. */
+    struct device_view rope_table, rope_table_q, rope_table_local;
 };
 
 /* Points of the forward pass after which a tensor can be tapped. */
@@ -40,10 +50,12 @@ enum engine_moment {
     ENGINE_KV_APPENDED,
     ENGINE_ATTENDED,
     ENGINE_WO_MULTIPLIED,
+    ENGINE_ATTN_POST_NORMED, /* normed once more, where the model does that, and scaled */
     ENGINE_FFN_NORMED,
     ENGINE_GATE_UP_MULTIPLIED,
     ENGINE_GATED,
     ENGINE_DOWN_MULTIPLIED,
+    ENGINE_FFN_POST_NORMED,
     ENGINE_OUTPUT_NORMED,
     ENGINE_LOGITS_READY,
 };
@@ -112,6 +124,9 @@ struct engine {
     struct engine_replay replays[8]; /* two for each size: one for each logits buffer */
     size_t next_replay;              /* the oldest is replaced */
 };
+
+/* projections.c: fills in the projections of every layer, whose weights are bound. */
+void engine_find_projections(struct engine *engine);
 
 /* weights.c: imports or uploads every tensor of the table. */
 MUST_CHECK enum status engine_bind_weights(struct engine *engine, const struct gguf_file *file,

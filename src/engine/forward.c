@@ -1,91 +1,139 @@
-/* forward.c - the forward pass as a list of op calls. Architectures differ in which weights exist
- * (biases, norms of heads) and in the configuration (which pairs RoPE rotates); the order of ops is
- * the same for all of them. */
-#include "engine/engine_impl.h"
+/* forward.c - the forward pass as a list of op calls, one page for all architectures. They differ
+ * in which weights exist (biases, norms before and after a block, a gate), in the configuration
+ * (windows, caps, scales) and in what model_arch_info says (kinds of norm and activation, whether
+ * attention and feed-forward are parallel). What a block adds to the residual stream is added by
+ * the norm that comes next, if there is one: that is a saving, never a difference. */
+#include "engine/pass.h"
 
-/* A batch while it goes through the layers. */
-struct pass {
-    struct engine *engine;
-    struct ops_target target;
-    uint64_t tokens;
-    struct device_view x, normed, q, attn_out, k, v, added, gate, up; /* [.., tokens] */
-    struct device_view ids, positions, starts, slots;                 /* I32 [tokens] */
-    struct error *err;
+/* ---- The residual stream -------------------------------------------------------------------- */
+
+/* A norm before a block: weight, bias (or absent), and what it does is called. */
+struct norm {
+    const char *label;
+    const struct device_view *weight, *bias;
 };
 
-/* Names the next calls for the device's observer: layer, tensor, and the line that makes them. */
-static void label(struct pass *pass, int32_t layer, const char *tensor, struct device_site site)
+/* x += added, if that is pending. */
+static enum status settle(struct pass *pass)
 {
-    pass->target.site = site;
-    struct event_scope *scope = &pass->engine->scope;
-    *scope = (struct event_scope){ .step = pass->engine->step, .layer = layer };
-    event_set_text(scope->tensor, sizeof(scope->tensor), tensor);
-    device_scope_set(pass->engine->device, pass->engine->stream, scope);
-}
-
-/* Taps what was just computed, before its buffer is reused. */
-static enum status reach(struct pass *pass, enum engine_moment moment, int32_t layer)
-{
-    if (!pass->engine->taps)
+    if (!pass->is_pending)
         return STATUS_OK;
-    return engine_tap_moment(pass->engine, moment, layer, pass->tokens, pass->err);
+    pass->is_pending = false;
+    return ops_add(&pass->target, &pass->x, &pass->added, pass->err);
 }
 
-static const struct device_view *optional(const struct device_view *view)
+/* What enters a block: the residual stream, normed if there is such a norm and then packed for the
+ * matmul with `next` (or NULL). */
+static enum status enter(struct pass *pass, int32_t layer, struct norm norm,
+                         const struct device_view *next)
 {
-    return engine_has(view) ? view : NULL;
+    struct device_view packed;
+    struct ops_packing packing;
+    const struct device_view *added = pass->is_pending ? &pass->added : NULL;
+    float epsilon = pass->engine->config.rms_epsilon;
+    pass_label(pass, layer, norm.label, DEVICE_HERE);
+    pass->is_packed = engine_has(norm.weight) && next;
+    pass->input = engine_has(norm.weight) ? &pass->normed : &pass->x;
+    if (!engine_has(norm.weight))
+        return settle(pass);
+    pass->is_pending = false;
+    if (next)
+        packing = pass_packing(&packed, pass, next);
+    if (pass->arch->norm == MODEL_NORM_RMS)
+        return ops_rms_norm(&pass->target, &pass->x, added, norm.weight, &pass->normed,
+                            next ? &packing : NULL, epsilon, pass->err);
+    return ops_layer_norm(&pass->target, &pass->x, added, norm.weight, pass_optional(norm.bias),
+                          &pass->normed, next ? &packing : NULL,
+                          &(struct ops_layer_norm_settings){ .epsilon = epsilon }, pass->err);
 }
 
-/* ---- Matmuls -------------------------------------------------------------------------------- */
-
-static struct device_view packed_view(const struct pass *pass, enum dtype weight_dtype, uint64_t k)
+/* A block's rows are in `added`: normed and scaled where the model does that, then to be added. */
+static enum status leave(struct pass *pass, int32_t layer, const struct device_view *post_norm,
+                         const char *norm_label, const char *scale_label)
 {
-    struct device_view packed = engine_rows(&pass->engine->scratch.packed, pass->tokens);
-    packed.shape.dims[0] = ops_packed_row_bytes(pass->engine->ops, weight_dtype, k, pass->tokens);
-    return packed;
-}
-
-/* The op that computes the input of a matmul also packs it, for the first of the weights. */
-static struct ops_packing packing_for(struct device_view *ret_packed, const struct pass *pass,
-                                      const struct device_view *weights)
-{
-    *ret_packed = packed_view(pass, weights->dtype, weights->shape.dims[0]);
-    return (struct ops_packing){ ret_packed, weights->dtype };
-}
-
-/* out = weights x input for up to three weights. is_packed: the input is packed for the first
- * weights already. It is packed again for each type that needs another packing. */
-static enum status multiply(struct pass *pass, const struct device_view *input, bool is_packed,
-                            size_t count, const struct device_view *const *weights,
-                            const struct device_view *const *biases,
-                            const struct device_view *const *outs)
-{
-    size_t done = 0;
-    while (done < count) {
-        enum dtype dtype = weights[done]->dtype;
-        size_t run = 1;
-        while (done + run < count &&
-               ops_same_packing(pass->engine->ops, dtype, weights[done + run]->dtype,
-                                input->shape.dims[0], pass->tokens))
-            run++;
-        struct device_view packed = packed_view(pass, dtype, input->shape.dims[0]);
-        if (done > 0 || !is_packed)
-            TRY(ops_act_pack(&pass->target, input, &packed, dtype, pass->err));
-        TRY(ops_matmul_group(&pass->target, run, weights + done, &packed, biases + done,
-                             outs + done, pass->err));
-        done += run;
+    const struct model_config *config = &pass->engine->config;
+    if (engine_has(post_norm)) {
+        pass_label(pass, layer, norm_label, DEVICE_HERE);
+        TRY(ops_rms_norm(&pass->target, &pass->added, NULL, post_norm, &pass->added, NULL,
+                         config->rms_epsilon, pass->err));
     }
+    if (config->residual_scale != 1) {
+        pass_label(pass, layer, scale_label, DEVICE_HERE);
+        TRY(ops_scale(&pass->target, &pass->added, config->residual_scale, 0, pass->err));
+    }
+    pass->is_pending = true;
     return STATUS_OK;
 }
 
-static enum status multiply_one(struct pass *pass, const struct device_view *input, bool is_packed,
-                                const struct device_view *weights, const struct device_view *bias,
-                                const struct device_view *out)
+/* ---- Attention ------------------------------------------------------------------------------ */
+
+static enum status normalise_heads(struct pass *pass, const struct device_view *x,
+                                   const struct device_view *weight)
 {
-    return multiply(pass, input, is_packed, 1, &weights, &bias, &out);
+    const struct model_config *config = &pass->engine->config;
+    float epsilon = config->rms_epsilon;
+    struct device_view row = *weight;
+    uint64_t count = row.shape.dims[0] * row.shape.dims[1];
+    row.shape = shape_make(1, &count);
+    switch (pass->arch->head_norm) {
+    case MODEL_HEAD_NORM_ROW:
+        return ops_rms_norm(&pass->target, x, NULL, weight, x, NULL, epsilon, pass->err);
+    case MODEL_HEAD_NORM_OWN:
+        return ops_layer_norm(&pass->target, x, NULL, &row, NULL, x, NULL,
+                              &(struct ops_layer_norm_settings){ epsilon, config->head_dim },
+                              pass->err);
+    case MODEL_HEAD_NORM_EACH:
+        break;
+    }
+    return ops_head_norm(&pass->target, x, weight, epsilon, pass->err);
 }
 
-/* ---- A layer -------------------------------------------------------------------------------- */
+static enum status rotate(struct pass *pass, int32_t index, enum model_layer_rope rope)
+{
+    const struct engine_scratch *scratch = &pass->engine->scratch;
+    const struct model_config *config = &pass->engine->config;
+    bool adjacent = config->rope.kind == MODEL_ROPE_ADJACENT;
+    bool apart = engine_has(&scratch->rope_table_q);
+    const struct device_view *table = rope == MODEL_LAYER_LOCAL_ROPE ? &scratch->rope_table_local
+                                                                     : &scratch->rope_table;
+    if (rope == MODEL_LAYER_UNROTATED)
+        return STATUS_OK;
+    pass_label(pass, index, "rope_qk", DEVICE_HERE);
+    if (!apart)
+        return ops_rope(&pass->target, &pass->q, &pass->k, &pass->positions, table,
+                        config->head_dim, adjacent, pass->err);
+    TRY(ops_rope(&pass->target, &pass->q, NULL, &pass->positions, &scratch->rope_table_q,
+                 config->head_dim, adjacent, pass->err));
+    return ops_rope(&pass->target, &pass->k, NULL, &pass->positions, table, config->head_dim,
+                    adjacent, pass->err);
+}
+
+/* Queries, keys and values, ready to be looked up. */
+static enum status make_heads(struct pass *pass, int32_t index)
+{
+    struct engine_layer *layer = &pass->engine->layers[index];
+    const struct device_view *weights = layer->weights;
+    const struct device_view *inputs[] = { &layer->q.weights, &layer->k.weights,
+                                           &layer->v.weights };
+    const struct device_view *biases[] = { pass_optional(&layer->q.bias),
+                                           pass_optional(&layer->k.bias),
+                                           pass_optional(&layer->v.bias) };
+    const struct device_view *outs[] = { &pass->q, &pass->k, &pass->v };
+    pass_label(pass, index, "attn_qkv", DEVICE_HERE);
+    TRY(pass_multiply(pass, pass->input, pass->is_packed, 3, inputs, biases, outs));
+    TRY(pass_reach(pass, ENGINE_QKV_MULTIPLIED, index));
+    if (engine_has(&weights[MODEL_ATTN_Q_NORM])) {
+        pass_label(pass, index, "attn_head_norm", DEVICE_HERE);
+        TRY(normalise_heads(pass, &pass->q, &weights[MODEL_ATTN_Q_NORM]));
+        TRY(normalise_heads(pass, &pass->k, &weights[MODEL_ATTN_K_NORM]));
+    }
+    TRY(rotate(pass, index, model_layer(&pass->engine->config, (uint32_t)index).rope));
+    TRY(pass_reach(pass, ENGINE_HEADS_READY, index));
+    pass_label(pass, index, "kv_append", DEVICE_HERE);
+    TRY(ops_kv_append(&pass->target, &pass->k, &pass->v, &pass->slots, &layer->keys, &layer->values,
+                      pass->err));
+    return pass_reach(pass, ENGINE_KV_APPENDED, index);
+}
 
 static enum status attend(struct pass *pass, int32_t index)
 {
@@ -93,76 +141,94 @@ static enum status attend(struct pass *pass, int32_t index)
     const struct model_config *config = &engine->config;
     struct engine_layer *layer = &engine->layers[index];
     const struct device_view *weights = layer->weights;
-    const struct device_view *inputs[] = { &weights[MODEL_ATTN_Q], &weights[MODEL_ATTN_K],
-                                           &weights[MODEL_ATTN_V] };
-    const struct device_view *biases[] = { optional(&weights[MODEL_ATTN_Q_BIAS]),
-                                           optional(&weights[MODEL_ATTN_K_BIAS]),
-                                           optional(&weights[MODEL_ATTN_V_BIAS]) };
-    const struct device_view *outs[] = { &pass->q, &pass->k, &pass->v };
-    bool adjacent = config->rope.kind == MODEL_ROPE_ADJACENT;
-    label(pass, index, "attn_qkv", DEVICE_HERE);
-    TRY(multiply(pass, &pass->normed, true, 3, inputs, biases, outs));
-    TRY(reach(pass, ENGINE_QKV_MULTIPLIED, index));
-    if (engine_has(&weights[MODEL_ATTN_Q_NORM])) {
-        label(pass, index, "attn_head_norm", DEVICE_HERE);
-        TRY(ops_head_norm(&pass->target, &pass->q, &weights[MODEL_ATTN_Q_NORM], config->rms_epsilon,
-                          pass->err));
-        TRY(ops_head_norm(&pass->target, &pass->k, &weights[MODEL_ATTN_K_NORM], config->rms_epsilon,
-                          pass->err));
-    }
-    label(pass, index, "rope_qk", DEVICE_HERE);
-    TRY(ops_rope(&pass->target, &pass->q, &pass->k, &pass->positions, &engine->scratch.rope_table,
-                 config->head_dim, adjacent, pass->err));
-    TRY(reach(pass, ENGINE_HEADS_READY, index));
-    label(pass, index, "kv_append", DEVICE_HERE);
-    TRY(ops_kv_append(&pass->target, &pass->k, &pass->v, &pass->slots, &layer->keys, &layer->values,
-                      pass->err));
-    TRY(reach(pass, ENGINE_KV_APPENDED, index));
-    label(pass, index, "attention", DEVICE_HERE);
+    uint32_t window = model_layer(config, (uint32_t)index).window;
+    struct ops_attention_settings settings = {
+        .head_dim = config->head_dim,
+        .scale = config->attention_scale,
+        .same_sequence = engine->same_sequence,
+        .window = window < engine->budget.options.context ? window : 0,
+        .cap = config->attention_cap,
+    };
+    TRY(make_heads(pass, index));
+    pass_label(pass, index, "attention", DEVICE_HERE);
     struct device_view packed;
-    struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
-    struct ops_attention_settings settings = { .head_dim = config->head_dim,
-                                               .scale = config->attention_scale,
-                                               .same_sequence = engine->same_sequence };
+    struct ops_packing packing = pass_packing(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
     TRY(ops_attention(&pass->target, &pass->q, &layer->keys, &layer->values, &pass->starts,
                       &pass->positions, &pass->attn_out, &packing, &settings, pass->err));
-    TRY(reach(pass, ENGINE_ATTENDED, index));
-    label(pass, index, "attn_output", DEVICE_HERE);
-    TRY(multiply_one(pass, &pass->attn_out, true, &weights[MODEL_ATTN_OUTPUT],
-                     optional(&weights[MODEL_ATTN_OUTPUT_BIAS]), &pass->added));
-    return reach(pass, ENGINE_WO_MULTIPLIED, index);
+    TRY(pass_reach(pass, ENGINE_ATTENDED, index));
+    pass_label(pass, index, "attn_output", DEVICE_HERE);
+    TRY(pass_multiply_one(pass, &pass->attn_out, true, &weights[MODEL_ATTN_OUTPUT],
+                          pass_optional(&weights[MODEL_ATTN_OUTPUT_BIAS]), &pass->added));
+    TRY(pass_reach(pass, ENGINE_WO_MULTIPLIED, index));
+    TRY(leave(pass, index, &weights[MODEL_ATTN_POST_NORM], "attn_post_norm", "attn_scale"));
+    return pass_reach(pass, ENGINE_ATTN_POST_NORMED, index);
+}
+
+/* ---- Feed-forward --------------------------------------------------------------------------- */
+
+/* Into `gate`: the gate's rows by the activation, times those of up; without a gate, up's alone. */
+static enum status activate(struct pass *pass, int32_t index, bool has_gate)
+{
+    const struct device_view *down = &pass->engine->layers[index].weights[MODEL_FFN_DOWN];
+    struct device_view packed;
+    struct ops_packing packing = pass_packing(&packed, pass, down);
+    bool silu = pass->arch->activation == MODEL_ACTIVATION_SILU;
+    pass_label(pass, index, silu ? "ffn_swiglu" : "ffn_gelu", DEVICE_HERE);
+    if (silu)
+        return ops_swiglu(&pass->target, &pass->gate, &pass->up, &pass->gate, &packing, pass->err);
+    return ops_gelu(&pass->target, has_gate ? &pass->gate : &pass->up, has_gate ? &pass->up : NULL,
+                    &pass->gate, &packing, pass->err);
 }
 
 static enum status feed(struct pass *pass, int32_t index)
 {
-    const struct device_view *weights = pass->engine->layers[index].weights;
-    const struct device_view *inputs[] = { &weights[MODEL_FFN_GATE], &weights[MODEL_FFN_UP] };
-    const struct device_view *biases[] = { NULL, NULL };
+    const struct engine_layer *layer = &pass->engine->layers[index];
+    const struct device_view *weights = layer->weights;
+    bool has_gate = engine_has(&layer->gate.weights);
+    size_t first = has_gate ? 0 : 1;
+    const struct device_view *inputs[] = { &layer->gate.weights, &layer->up.weights };
+    const struct device_view *biases[] = { NULL, pass_optional(&layer->up.bias) };
     const struct device_view *outs[] = { &pass->gate, &pass->up };
-    label(pass, index, "ffn_gate_up", DEVICE_HERE);
-    TRY(multiply(pass, &pass->normed, true, 2, inputs, biases, outs));
-    TRY(reach(pass, ENGINE_GATE_UP_MULTIPLIED, index));
-    label(pass, index, "ffn_swiglu", DEVICE_HERE);
-    struct device_view packed;
-    struct ops_packing packing = packing_for(&packed, pass, &weights[MODEL_FFN_DOWN]);
-    TRY(ops_swiglu(&pass->target, &pass->gate, &pass->up, &pass->gate, &packing, pass->err));
-    TRY(reach(pass, ENGINE_GATED, index));
-    label(pass, index, "ffn_down", DEVICE_HERE);
-    TRY(multiply_one(pass, &pass->gate, true, &weights[MODEL_FFN_DOWN], NULL, &pass->added));
-    return reach(pass, ENGINE_DOWN_MULTIPLIED, index);
+    pass_label(pass, index, "ffn_gate_up", DEVICE_HERE);
+    TRY(pass_multiply(pass, pass->input, pass->is_packed, 2 - first, inputs + first, biases + first,
+                      outs + first));
+    TRY(pass_reach(pass, ENGINE_GATE_UP_MULTIPLIED, index));
+    TRY(activate(pass, index, has_gate));
+    TRY(pass_reach(pass, ENGINE_GATED, index));
+    pass_label(pass, index, "ffn_down", DEVICE_HERE);
+    TRY(pass_multiply_one(pass, &pass->gate, true, &weights[MODEL_FFN_DOWN],
+                          pass_optional(&weights[MODEL_FFN_DOWN_BIAS]), &pass->added));
+    TRY(pass_reach(pass, ENGINE_DOWN_MULTIPLIED, index));
+    TRY(leave(pass, index, &weights[MODEL_FFN_POST_NORM], "ffn_post_norm", "ffn_scale"));
+    return pass_reach(pass, ENGINE_FFN_POST_NORMED, index);
 }
 
-/* Adds the previous block's output to the residual stream (not before the first block), normalises
- * the sum, and packs it for the matmul with `next` (or NULL). */
-static enum status normalise(struct pass *pass, bool first, const struct device_view *weight,
-                             const struct device_view *next)
+/* ---- A layer -------------------------------------------------------------------------------- */
+
+static enum status run_layer(struct pass *pass, int32_t index)
 {
-    struct device_view packed;
-    struct ops_packing packing;
-    if (next)
-        packing = packing_for(&packed, pass, next);
-    return ops_rms_norm(&pass->target, &pass->x, first ? NULL : &pass->added, weight, &pass->normed,
-                        next ? &packing : NULL, pass->engine->config.rms_epsilon, pass->err);
+    const struct engine_layer *layer = &pass->engine->layers[index];
+    const struct device_view *weights = layer->weights;
+    const struct device_view *first = engine_has(&layer->gate.weights) ? &layer->gate.weights
+                                                                       : &layer->up.weights;
+    TRY(enter(
+        pass, index,
+        (struct norm){ "attn_norm", &weights[MODEL_ATTN_NORM], &weights[MODEL_ATTN_NORM_BIAS] },
+        &layer->q.weights));
+    TRY(pass_reach(pass, ENGINE_ATTN_NORMED, index));
+    TRY(attend(pass, index));
+    if (pass->arch->is_parallel) { /* with the input that attention had */
+        pass_label(pass, index, "attn_add", DEVICE_HERE);
+        TRY(settle(pass));
+        pass->is_packed = false;
+    } else {
+        TRY(enter(
+            pass, index,
+            (struct norm){ "ffn_norm", &weights[MODEL_FFN_NORM], &weights[MODEL_FFN_NORM_BIAS] },
+            first));
+    }
+    TRY(pass_reach(pass, ENGINE_FFN_NORMED, index));
+    return feed(pass, index);
 }
 
 /* ---- Logits --------------------------------------------------------------------------------- */
@@ -171,6 +237,7 @@ static enum status compute_logits(struct pass *pass, uint64_t count)
 {
     struct engine *engine = pass->engine;
     struct engine_scratch *scratch = &engine->scratch;
+    const struct model_config *config = &engine->config;
     const struct device_view *output = &engine->globals[MODEL_OUTPUT];
     if (!engine_has(output))
         output = &engine->globals[MODEL_TOKEN_EMBD];
@@ -181,16 +248,22 @@ static enum status compute_logits(struct pass *pass, uint64_t count)
     struct device_view gathered = all ? pass->normed : engine_rows(&scratch->gathered, count);
     struct device_view logits = engine_rows(&engine->scratch.logits_buffer[engine->logits_index],
                                             count);
-    label(pass, -1, "output_norm", DEVICE_HERE);
-    TRY(normalise(pass, false, &engine->globals[MODEL_OUTPUT_NORM], all ? output : NULL));
-    TRY(reach(pass, ENGINE_OUTPUT_NORMED, -1));
+    TRY(enter(pass, -1,
+              (struct norm){ "output_norm", &engine->globals[MODEL_OUTPUT_NORM],
+                             &engine->globals[MODEL_OUTPUT_NORM_BIAS] },
+              all ? output : NULL));
+    TRY(pass_reach(pass, ENGINE_OUTPUT_NORMED, -1));
     if (!all)
         TRY(ops_gather_rows(&pass->target, &pass->normed, &rows, &gathered, pass->err));
-    label(pass, -1, "logits", DEVICE_HERE);
+    pass_label(pass, -1, "logits", DEVICE_HERE);
     pass->tokens = count;
-    TRY(multiply_one(pass, &gathered, all, output, optional(&engine->globals[MODEL_OUTPUT_BIAS]),
-                     &logits));
-    return reach(pass, ENGINE_LOGITS_READY, -1);
+    TRY(pass_multiply_one(pass, &gathered, all, output,
+                          pass_optional(&engine->globals[MODEL_OUTPUT_BIAS]), &logits));
+    if (config->logit_scale != 1 || config->logit_cap != 0) {
+        pass_label(pass, -1, "logits_scale", DEVICE_HERE);
+        TRY(ops_scale(&pass->target, &logits, config->logit_scale, config->logit_cap, pass->err));
+    }
+    return pass_reach(pass, ENGINE_LOGITS_READY, -1);
 }
 
 /* ---- A batch -------------------------------------------------------------------------------- */
@@ -208,6 +281,7 @@ enum status engine_run(struct engine *engine, uint64_t token_count, uint64_t log
 {
     struct engine_scratch *scratch = &engine->scratch;
     struct pass pass = { .engine = engine,
+                         .arch = model_arch_info(engine->config.arch),
                          .target = { .ops = engine->ops, .stream = engine->stream },
                          .tokens = token_count,
                          .x = engine_rows(&scratch->x, token_count),
@@ -224,19 +298,14 @@ enum status engine_run(struct engine *engine, uint64_t token_count, uint64_t log
     pass.positions = index_view(&pass, 1);
     pass.starts = index_view(&pass, 2);
     pass.slots = index_view(&pass, 3);
-    label(&pass, -1, "token_embd", DEVICE_HERE);
+    pass_label(&pass, -1, "token_embd", DEVICE_HERE);
     TRY(ops_embed(&pass.target, &engine->globals[MODEL_TOKEN_EMBD], &pass.ids, &pass.x, err));
-    TRY(reach(&pass, ENGINE_EMBEDDED, -1));
-    for (uint32_t i = 0; i < engine->config.block_count; i++) {
-        const struct device_view *weights = engine->layers[i].weights;
-        label(&pass, (int32_t)i, "attn_norm", DEVICE_HERE);
-        TRY(normalise(&pass, i == 0, &weights[MODEL_ATTN_NORM], &weights[MODEL_ATTN_Q]));
-        TRY(reach(&pass, ENGINE_ATTN_NORMED, (int32_t)i));
-        TRY(attend(&pass, (int32_t)i));
-        label(&pass, (int32_t)i, "ffn_norm", DEVICE_HERE);
-        TRY(normalise(&pass, false, &weights[MODEL_FFN_NORM], &weights[MODEL_FFN_GATE]));
-        TRY(reach(&pass, ENGINE_FFN_NORMED, (int32_t)i));
-        TRY(feed(&pass, (int32_t)i));
+    if (engine->config.embedding_scale != 1) {
+        pass_label(&pass, -1, "embd_scale", DEVICE_HERE);
+        TRY(ops_scale(&pass.target, &pass.x, engine->config.embedding_scale, 0, err));
     }
+    TRY(pass_reach(&pass, ENGINE_EMBEDDED, -1));
+    for (uint32_t i = 0; i < engine->config.block_count; i++)
+        TRY(run_layer(&pass, (int32_t)i));
     return logits_count ? compute_logits(&pass, logits_count) : STATUS_OK;
 }

@@ -23,6 +23,7 @@ uint32_t engine_batch_default(bool on_gpu)
 struct sizes {
     uint64_t width, query, kv, feed, vocab, rotated;
     uint64_t packed; /* bytes of the longest packed row of any weight type */
+    bool own_q_table, own_local_table;
 };
 
 static struct sizes sizes_of(const struct model_config *config, const struct ops *ops)
@@ -32,7 +33,9 @@ static struct sizes sizes_of(const struct model_config *config, const struct ops
                            .kv = (uint64_t)config->head_count_kv * config->head_dim,
                            .feed = config->feed_forward_length,
                            .vocab = config->vocab_size,
-                           .rotated = config->rope.dimension_count };
+                           .rotated = config->rope.dimension_count,
+                           .own_q_table = config->temperature_scale != 0,
+                           .own_local_table = config->has_local_rope };
     const uint64_t inputs[] = { sizes.width, sizes.query, sizes.feed };
     for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
         if (!model_dtype_allowed(true, (enum dtype)dtype))
@@ -59,7 +62,7 @@ struct scratch_row {
     uint64_t width, rows;
 };
 
-#define SCRATCH_ROWS 16
+#define SCRATCH_ROWS 18
 
 static size_t list_scratch(const struct sizes *sizes, const struct engine_options *options,
                            struct scratch_row *rows)
@@ -86,10 +89,17 @@ static size_t list_scratch(const struct sizes *sizes, const struct engine_option
         { offsetof(struct engine_scratch, indices), "indices", DTYPE_I32, 5 * tokens, 1 },
         { offsetof(struct engine_scratch, rope_table), "rope_table", DTYPE_F32, sizes->rotated,
           options->context },
+        { offsetof(struct engine_scratch, rope_table_q), "rope_table.q", DTYPE_F32,
+          sizes->own_q_table ? sizes->rotated : 0, options->context },
+        { offsetof(struct engine_scratch, rope_table_local), "rope_table.local", DTYPE_F32,
+          sizes->own_local_table ? sizes->rotated : 0, options->context },
     };
     _Static_assert(COUNT_OF(all) <= SCRATCH_ROWS, "the list has room");
-    memcpy(rows, all, sizeof(all));
-    return COUNT_OF(all);
+    size_t count = 0;
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (all[i].width > 0)
+            rows[count++] = all[i];
+    return count;
 }
 
 /* ---- The budget -------------------------------------------------------------------------------
@@ -175,9 +185,24 @@ static enum status make(struct engine *engine, const char *name, enum dtype dtyp
     return STATUS_OK;
 }
 
-static enum status make_rope_table(struct engine *engine, struct error *err)
+/* The divisors of the frequencies; NULL: none. Those of a long context are for engines that are
+ * opened with one: what is cached cannot be turned again. */
+static const struct device_view *rope_factors(const struct engine *engine)
 {
-    const struct model_rope *rope = &engine->config.rope;
+    uint64_t context = engine->budget.options.context;
+    bool is_long = (context + 255) / 256 * 256 > engine->config.rope.original_context_length;
+    const struct device_view *globals = engine->globals;
+    if (engine_has(&globals[MODEL_ROPE_FREQS]))
+        return &globals[MODEL_ROPE_FREQS];
+    if (engine_has(&globals[MODEL_ROPE_FACTORS_LONG]))
+        return &globals[is_long ? MODEL_ROPE_FACTORS_LONG : MODEL_ROPE_FACTORS_SHORT];
+    return NULL;
+}
+
+static enum status make_rope_table(struct engine *engine, const struct model_rope *rope,
+                                   float temperature, const struct device_view *table,
+                                   struct error *err)
+{
     struct ops_target target = { engine->ops, engine->stream, DEVICE_HERE };
     struct ops_rope_settings settings = {
         .base = rope->base,
@@ -189,18 +214,35 @@ static enum status make_rope_table(struct engine *engine, struct error *err)
         .log_multiplier = rope->yarn_log_multiplier,
         .original_context_length = rope->original_context_length,
         .yarn = rope->scaling == MODEL_ROPE_SCALING_YARN,
+        .temperature_scale = temperature,
+        .temperature_length = engine->config.temperature_length,
     };
-    const struct device_view *factors = &engine->globals[MODEL_ROPE_FREQS];
-    return ops_rope_table(&target, engine_has(factors) ? factors : NULL,
-                          &engine->scratch.rope_table, &settings, err);
+    return ops_rope_table(&target, rope_factors(engine), table, &settings, err);
 }
 
-/* False for the RoPE table, which is made once, and for the indices, which every batch writes. */
+static enum status make_rope_tables(struct engine *engine, struct error *err)
+{
+    const struct model_config *config = &engine->config;
+    const struct engine_scratch *scratch = &engine->scratch;
+    TRY(make_rope_table(engine, &config->rope, 0, &scratch->rope_table, err));
+    if (engine_has(&scratch->rope_table_q))
+        TRY(make_rope_table(engine, &config->rope, config->temperature_scale,
+                            &scratch->rope_table_q, err));
+    if (engine_has(&scratch->rope_table_local))
+        TRY(make_rope_table(engine, &config->local_rope, 0, &scratch->rope_table_local, err));
+    return STATUS_OK;
+}
+
+/* False for RoPE tables, which are made once, and for the indices, which every batch writes. */
 static bool is_activation(const struct scratch_row *row)
 {
-    return row->offset != offsetof(struct engine_scratch, rope_table) &&
-           row->offset != offsetof(struct engine_scratch, indices);
+    return row->offset < offsetof(struct engine_scratch, indices);
 }
+_Static_assert(offsetof(struct engine_scratch, rope_table) >
+                       offsetof(struct engine_scratch, indices) &&
+                   offsetof(struct engine_scratch, rope_table_local) + sizeof(struct device_view) ==
+                       sizeof(struct engine_scratch),
+               "activations stand first");
 
 enum status engine_clear(struct engine *engine, struct error *err)
 {
@@ -243,5 +285,5 @@ enum status engine_make_memory(struct engine *engine, struct error *err)
         TRY(make(engine, keys, options->kv_dtype, sizes.kv, slots, &layer->keys, err));
         TRY(make(engine, values, options->kv_dtype, sizes.kv, slots, &layer->values, err));
     }
-    return make_rope_table(engine, err);
+    return make_rope_tables(engine, err);
 }

@@ -28,53 +28,64 @@ struct tap_row {
     const char *tensor;
     enum tap_form form;
     size_t offset; /* of the view in engine_scratch (caches: in engine_layer); weights: the role */
+    enum model_role needs; /* a weight without which there is no such tensor */
 };
+
+#define ALWAYS MODEL_TOKEN_EMBD /* which every model has */
 
 #define SCRATCH(field) offsetof(struct engine_scratch, field)
 #define LAYER(field) offsetof(struct engine_layer, field)
 
 /* In the order they are computed, also within a moment. */
 static const struct tap_row rows[] = {
-    { ENGINE_EMBEDDED, ENGINE_TAP_HIDDEN, "token_embd", FORM_ROWS, SCRATCH(x) },
+    { ENGINE_EMBEDDED, ENGINE_TAP_HIDDEN, "token_embd", FORM_ROWS, SCRATCH(x), ALWAYS },
     { ENGINE_ATTN_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "attn_norm.in", FORM_ROWS,
-      SCRATCH(x) },
-    { ENGINE_ATTN_NORMED, ENGINE_TAP_NORM, "attn_norm.weight", FORM_WEIGHT, MODEL_ATTN_NORM },
+      SCRATCH(x), MODEL_ATTN_NORM },
+    { ENGINE_ATTN_NORMED, ENGINE_TAP_NORM, "attn_norm.weight", FORM_WEIGHT, MODEL_ATTN_NORM,
+      MODEL_ATTN_NORM },
     { ENGINE_ATTN_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "attn_norm.out", FORM_ROWS,
-      SCRATCH(normed) },
-    { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_q", FORM_ROWS, SCRATCH(q) },
-    { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_k", FORM_ROWS, SCRATCH(k) },
-    { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_v", FORM_ROWS, SCRATCH(v) },
-    { ENGINE_HEADS_READY, ENGINE_TAP_HIDDEN, "rope_q", FORM_ROWS, SCRATCH(q) },
-    { ENGINE_HEADS_READY, ENGINE_TAP_HIDDEN, "rope_k", FORM_ROWS, SCRATCH(k) },
-    { ENGINE_KV_APPENDED, ENGINE_TAP_KV, "kv.keys", FORM_CACHE, LAYER(keys) },
-    { ENGINE_KV_APPENDED, ENGINE_TAP_KV, "kv.values", FORM_CACHE, LAYER(values) },
-    { ENGINE_KV_APPENDED, ENGINE_TAP_ATTN, "attn.q", FORM_HEAD, SCRATCH(q) },
-    { ENGINE_KV_APPENDED, ENGINE_TAP_ATTN, "attn.k", FORM_CACHE_HEAD, LAYER(keys) },
-    { ENGINE_KV_APPENDED, ENGINE_TAP_ATTN, "attn.v", FORM_CACHE_HEAD, LAYER(values) },
-    { ENGINE_ATTENDED, ENGINE_TAP_ATTN, "attn.out", FORM_HEAD, SCRATCH(attn_out) },
+      SCRATCH(normed), MODEL_ATTN_NORM },
+    { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_q", FORM_ROWS, SCRATCH(q), ALWAYS },
+    { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_k", FORM_ROWS, SCRATCH(k), ALWAYS },
+    { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_v", FORM_ROWS, SCRATCH(v), ALWAYS },
+    { ENGINE_HEADS_READY, ENGINE_TAP_HIDDEN, "rope_q", FORM_ROWS, SCRATCH(q), ALWAYS },
+    { ENGINE_HEADS_READY, ENGINE_TAP_HIDDEN, "rope_k", FORM_ROWS, SCRATCH(k), ALWAYS },
+    { ENGINE_KV_APPENDED, ENGINE_TAP_KV, "kv.keys", FORM_CACHE, LAYER(keys), ALWAYS },
+    { ENGINE_KV_APPENDED, ENGINE_TAP_KV, "kv.values", FORM_CACHE, LAYER(values), ALWAYS },
+    { ENGINE_KV_APPENDED, ENGINE_TAP_ATTN, "attn.q", FORM_HEAD, SCRATCH(q), ALWAYS },
+    { ENGINE_KV_APPENDED, ENGINE_TAP_ATTN, "attn.k", FORM_CACHE_HEAD, LAYER(keys), ALWAYS },
+    { ENGINE_KV_APPENDED, ENGINE_TAP_ATTN, "attn.v", FORM_CACHE_HEAD, LAYER(values), ALWAYS },
+    { ENGINE_ATTENDED, ENGINE_TAP_ATTN, "attn.out", FORM_HEAD, SCRATCH(attn_out), ALWAYS },
     { ENGINE_ATTENDED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "attn_vector", FORM_ROWS,
-      SCRATCH(attn_out) },
+      SCRATCH(attn_out), ALWAYS },
     { ENGINE_WO_MULTIPLIED, ENGINE_TAP_WO | ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "wo", FORM_ROWS,
-      SCRATCH(added) },
-    { ENGINE_FFN_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "ffn_norm.in", FORM_ROWS,
-      SCRATCH(x) },
-    { ENGINE_FFN_NORMED, ENGINE_TAP_NORM, "ffn_norm.weight", FORM_WEIGHT, MODEL_FFN_NORM },
+      SCRATCH(added), ALWAYS },
+    { ENGINE_ATTN_POST_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "attn_post_norm.out", FORM_ROWS,
+      SCRATCH(added), MODEL_ATTN_POST_NORM },
+    { ENGINE_FFN_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "ffn_norm.in", FORM_ROWS, SCRATCH(x),
+      MODEL_FFN_NORM },
+    { ENGINE_FFN_NORMED, ENGINE_TAP_NORM, "ffn_norm.weight", FORM_WEIGHT, MODEL_FFN_NORM,
+      MODEL_FFN_NORM },
     { ENGINE_FFN_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "ffn_norm.out", FORM_ROWS,
-      SCRATCH(normed) },
+      SCRATCH(normed), MODEL_FFN_NORM },
     { ENGINE_GATE_UP_MULTIPLIED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_gate", FORM_ROWS,
-      SCRATCH(gate) },
+      SCRATCH(gate), MODEL_FFN_GATE },
     { ENGINE_GATE_UP_MULTIPLIED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_up", FORM_ROWS,
-      SCRATCH(up) },
-    { ENGINE_GATED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_swiglu", FORM_ROWS, SCRATCH(gate) },
+      SCRATCH(up), ALWAYS },
+    { ENGINE_GATED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_swiglu", FORM_ROWS, SCRATCH(gate),
+      ALWAYS },
     { ENGINE_DOWN_MULTIPLIED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_down", FORM_ROWS,
-      SCRATCH(added) },
+      SCRATCH(added), ALWAYS },
+    { ENGINE_FFN_POST_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "ffn_post_norm.out", FORM_ROWS,
+      SCRATCH(added), MODEL_FFN_POST_NORM },
     { ENGINE_OUTPUT_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "output_norm.in", FORM_ROWS,
-      SCRATCH(x) },
-    { ENGINE_OUTPUT_NORMED, ENGINE_TAP_NORM, "output_norm.weight", FORM_WEIGHT, MODEL_OUTPUT_NORM },
+      SCRATCH(x), ALWAYS },
+    { ENGINE_OUTPUT_NORMED, ENGINE_TAP_NORM, "output_norm.weight", FORM_WEIGHT, MODEL_OUTPUT_NORM,
+      ALWAYS },
     { ENGINE_OUTPUT_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "output_norm.out", FORM_ROWS,
-      SCRATCH(normed) },
+      SCRATCH(normed), ALWAYS },
     { ENGINE_LOGITS_READY, ENGINE_TAP_LOGITS | ENGINE_TAP_HIDDEN, "logits", FORM_ROWS,
-      SCRATCH(logits_buffer[0]) },
+      SCRATCH(logits_buffer[0]), ALWAYS },
 };
 
 struct engine_taps {
@@ -276,13 +287,22 @@ static bool is_taken(const struct engine *engine, const struct engine_tap_choice
     return false;
 }
 
+/* False for a tensor that this model does not compute. */
+static bool is_there(const struct engine *engine, const struct tap_row *row, int32_t layer)
+{
+    if (row->needs == ALWAYS)
+        return true;
+    const struct engine_layer *at = &engine->layers[layer];
+    return engine_has(row->needs == MODEL_FFN_GATE ? &at->gate.weights : &at->weights[row->needs]);
+}
+
 enum status engine_tap_moment(struct engine *engine, enum engine_moment moment, int32_t layer,
                               uint64_t batch_rows, struct error *err)
 {
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         for (size_t c = 0; c < engine->taps->count && rows[i].moment == moment; c++) {
             const struct engine_tap_choice *choice = &engine->taps->choices[c];
-            if (covers(engine, choice, &rows[i], layer) &&
+            if (is_there(engine, &rows[i], layer) && covers(engine, choice, &rows[i], layer) &&
                 !is_taken(engine, choice, &rows[i], layer))
                 TRY(take_row(engine, &rows[i], layer, batch_rows, choice->head, err));
         }

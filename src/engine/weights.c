@@ -127,6 +127,7 @@ enum status engine_bind_weights(struct engine *engine, const struct gguf_file *f
     struct binding binding = { .engine = engine, .file = file };
     TRY(device_info(engine->device)->own_memory ? upload_all(&binding, err)
                                                 : visit_all(&binding, bind, NULL, err));
+    engine_find_projections(engine);
     return gguf_check_whole(file, err);
 }
 

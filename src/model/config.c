@@ -27,15 +27,20 @@ static void refuse_features(struct model_keys *keys)
 {
     static const struct {
         const char *key, *what;
+        uint32_t reads; /* an architecture that has one of these bits knows the key */
     } features[] = {
-        { "expert_count", "mixture of experts" },
-        { "attn_logit_softcapping", "capped attention logits" },
-        { "final_logit_softcapping", "capped logits" },
-        { "attention.temperature_scale", "attention temperature by position" },
-        { "nextn_predict_layers", "layers that predict several tokens" },
+        { "expert_count", "mixture of experts", 0 },
+        { "attn_logit_softcapping", "capped attention logits",
+          MODEL_READS_ATTENTION_CAP | MODEL_IGNORES_ATTENTION_CAP },
+        { "final_logit_softcapping", "capped logits", MODEL_READS_LOGIT_CAP },
+        { "attention.temperature_scale", "attention temperature by position",
+          MODEL_READS_TEMPERATURE },
+        { "nextn_predict_layers", "layers that predict several tokens", MODEL_SKIPS_PREDICTION },
     };
     for (size_t i = 0; i < COUNT_OF(features); i++) {
         char key[128];
+        if (model_arch_info(keys->report->config.arch)->reads & features[i].reads)
+            continue;
         model_keys_full(keys, features[i].key, key, sizeof(key));
         const struct gguf_value *value = gguf_find(keys->file, key);
         double number;
@@ -85,7 +90,6 @@ static void read_heads(struct model_keys *keys, struct model_config *config)
                                                : "; greta cannot run such models");
         keys->complete = false;
     }
-    config->attention_scale = 1.0f / sqrtf((float)(config->head_dim ? config->head_dim : 1));
 }
 
 /* ---- RoPE ----------------------------------------------------------------------------------- */
@@ -94,6 +98,7 @@ static const char *const scaling_names[] = {
     [MODEL_ROPE_SCALING_NONE] = "none",
     [MODEL_ROPE_SCALING_LINEAR] = "linear",
     [MODEL_ROPE_SCALING_YARN] = "yarn",
+    [MODEL_ROPE_SCALING_LONG] = "longrope",
 };
 _Static_assert(COUNT_OF(scaling_names) == MODEL_ROPE_SCALING_COUNT, "every scaling has a name");
 
@@ -123,8 +128,9 @@ static void read_scaling(struct model_keys *keys, struct model_config *config)
         model_keys_problem(keys, &err);
         return;
     }
+    bool knows_long = model_arch_info(config->arch)->reads & MODEL_READS_LONGROPE;
     for (size_t i = 0; i < MODEL_ROPE_SCALING_COUNT; i++) {
-        if (text_view_is(type, scaling_names[i])) {
+        if (text_view_is(type, scaling_names[i]) && (i != MODEL_ROPE_SCALING_LONG || knows_long)) {
             rope->scaling = (enum model_rope_scaling)i;
             return;
         }
@@ -137,6 +143,14 @@ static void read_scaling(struct model_keys *keys, struct model_config *config)
     keys->complete = false;
 }
 
+static void read_yarn(struct model_keys *keys, struct model_rope *rope)
+{
+    rope->yarn_beta_fast = model_keys_real(keys, "rope.scaling.yarn_beta_fast", 0, 1e6, 32.0f);
+    rope->yarn_beta_slow = model_keys_real(keys, "rope.scaling.yarn_beta_slow", 0, 1e6, 1.0f);
+    rope->yarn_log_multiplier = model_keys_real(keys, "rope.scaling.yarn_log_multiplier", -1e-30,
+                                                1e6, 0.0f);
+}
+
 static void read_rope(struct model_keys *keys, struct model_config *config)
 {
     const struct model_arch_info *info = model_arch_info(config->arch);
@@ -146,19 +160,20 @@ static void read_rope(struct model_keys *keys, struct model_config *config)
                                              &config->head_dim);
     rope->base = model_keys_real(keys, "rope.freq_base", 0, 1e12, 10000.0f);
     read_scaling(keys, config);
-    if (rope->scaling == MODEL_ROPE_SCALING_NONE)
+    if (rope->scaling == MODEL_ROPE_SCALING_NONE || rope->scaling == MODEL_ROPE_SCALING_LONG)
         rope->scaling_factor = 1.0f;
     rope->original_context_length = model_keys_whole(keys, "rope.scaling.original_context_length",
                                                      1, MODEL_CONTEXT_LIMIT,
                                                      &config->context_length);
-    /* Converters also write yarn_attn_factor, yarn_ext_factor, yarn_beta_fast, yarn_beta_slow and
-     * yarn_log_multiplier. These architectures do not read them: an attention factor that both
-     * names give would count twice. */
+    /* Converters also write yarn_attn_factor and yarn_ext_factor, which no architecture reads: an
+     * attention factor that both names give would count twice. */
     rope->attention_factor = model_keys_real(keys, "rope.scaling.attn_factor", 0, 1e6, 1.0f);
     rope->yarn_ext_factor = rope->scaling == MODEL_ROPE_SCALING_YARN ? 1.0f : 0.0f;
     rope->yarn_beta_fast = 32.0f;
     rope->yarn_beta_slow = 1.0f;
     rope->yarn_log_multiplier = 0.0f;
+    if (info->reads & MODEL_READS_YARN)
+        read_yarn(keys, rope);
 
     uint32_t most = config->head_dim;
     bool wrong = info->rope_covers_head ? rope->dimension_count != most
@@ -231,12 +246,19 @@ void model_config_read(const struct gguf_file *file, struct model_report *report
     config->feed_forward_length = model_keys_whole(&keys, "feed_forward_length", 1,
                                                    MODEL_WIDTH_LIMIT, NULL);
     read_heads(&keys, config);
-    config->rms_epsilon = model_keys_real(&keys, "attention.layer_norm_rms_epsilon", 0, 1, NAN);
+    bool rms = model_arch_info(config->arch)->norm == MODEL_NORM_RMS;
+    config->rms_epsilon = model_keys_real(
+        &keys, rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", 0, 1,
+        NAN);
     read_rope(&keys, config);
+    model_layers_read(&keys, config);
     read_vocab_size(&keys, config);
     refuse_features(&keys);
     config->tied_embeddings = !gguf_tensor_find(file, "output.weight");
     config->has_rope_freqs = gguf_tensor_find(file, "rope_freqs.weight") != NULL;
+    config->has_fused_qkv = gguf_tensor_find(file, "blk.0.attn_qkv.weight") != NULL;
+    config->has_fused_qkv_bias = config->has_fused_qkv &&
+                                 gguf_tensor_find(file, "blk.0.attn_qkv.bias") != NULL;
     report->config_known = keys.complete;
 }
 

@@ -27,10 +27,64 @@ enum model_rope_kind {
     MODEL_ROPE_SPLIT_HALF, /* (k, k + n/2) */
 };
 
+enum model_norm_kind {
+    MODEL_NORM_RMS,
+    MODEL_NORM_LAYER, /* minus the mean; with a bias where the model has one */
+};
+
+/* How queries and keys are normalised before they are rotated, where the model has weights for it.
+ */
+enum model_head_norm {
+    MODEL_HEAD_NORM_EACH, /* RMS of each head, all by the same weights */
+    MODEL_HEAD_NORM_ROW,  /* RMS of all heads as one row */
+    MODEL_HEAD_NORM_OWN,  /* layer norm of each head, by weights of its own */
+};
+
+enum model_activation {
+    MODEL_ACTIVATION_SILU,
+    MODEL_ACTIVATION_GELU, /* by tanh */
+};
+
+/* How layers with a window rotate. */
+enum model_local_rope {
+    MODEL_LOCAL_ROPE_SAME,     /* as the others do */
+    MODEL_LOCAL_ROPE_OWN_BASE, /* with a base of their own, and no scaling */
+    MODEL_LOCAL_ROPE_UNSCALED, /* with the base of the others, and no scaling */
+    MODEL_LOCAL_ROPE_ONLY,     /* the others do not rotate */
+};
+
+/* What models of an architecture have in common. What only some of them have, their tensors and
+ * keys say. */
 struct model_arch_info {
     const char *name; /* as in general.architecture */
     enum model_rope_kind rope_kind;
     bool rope_covers_head; /* rope.dimension_count must be the whole head */
+    enum model_norm_kind norm;
+    enum model_head_norm head_norm;
+    enum model_activation activation;
+    bool is_parallel;         /* attention and feed-forward read the same normed rows */
+    uint32_t unrotated_every; /* of so many layers the last one does not rotate; 0: all rotate */
+    enum model_local_rope local_rope;
+    uint32_t window_period;  /* of so many layers the last one has no window; 0: there are none */
+    uint32_t window_default; /* tokens; 0: as the file says */
+    float attention_cap, logit_cap; /* where the file does not say it */
+    uint32_t reads;                 /* keys that other architectures do not read */
+};
+
+enum model_reads {
+    MODEL_READS_WINDOW = 1 << 0,
+    MODEL_READS_ATTENTION_CAP = 1 << 1,
+    MODEL_READS_LOGIT_CAP = 1 << 2,
+    MODEL_READS_YARN = 1 << 3,        /* yarn_beta_fast, yarn_beta_slow, yarn_log_multiplier */
+    MODEL_READS_LONGROPE = 1 << 4,    /* rope.scaling.type may be longrope */
+    MODEL_READS_SCALES = 1 << 5,      /* of embedding, residual stream and attention */
+    MODEL_MULTIPLIES_LOGITS = 1 << 6, /* by logit_scale */
+    MODEL_DIVIDES_LOGITS = 1 << 7,
+    MODEL_SCALES_EMBEDDING = 1 << 8,  /* by the root of its length */
+    MODEL_READS_TEMPERATURE = 1 << 9, /* of attention, by position */
+    MODEL_SKIPS_PREDICTION = 1 << 10, /* the last nextn_predict_layers blocks are left out */
+    MODEL_READS_SECTIONS = 1 << 11,   /* with rope.dimension_sections pairs are split halves */
+    MODEL_IGNORES_ATTENTION_CAP = 1 << 12,
 };
 
 const struct model_arch_info *model_arch_info(enum model_arch arch);
@@ -41,6 +95,7 @@ enum model_rope_scaling {
     MODEL_ROPE_SCALING_NONE,
     MODEL_ROPE_SCALING_LINEAR,
     MODEL_ROPE_SCALING_YARN,
+    MODEL_ROPE_SCALING_LONG, /* by factors that the file has as tensors */
     MODEL_ROPE_SCALING_COUNT
 };
 
@@ -60,22 +115,50 @@ struct model_rope {
     float yarn_log_multiplier;
 };
 
+/* A number beyond this is a damaged file, not a model. */
+#define MODEL_BLOCK_LIMIT 4096u
+
 struct model_config {
     enum model_arch arch;
     uint32_t context_length; /* tokens the model was trained for */
     uint32_t embedding_length;
-    uint32_t block_count; /* layers */
+    uint32_t block_count;         /* layers */
+    uint32_t skipped_block_count; /* layers of the file after these, which are not used */
     uint32_t feed_forward_length;
     uint32_t head_count;
     uint32_t head_count_kv; /* divides head_count */
     uint32_t head_dim;      /* values of a query, key or value head */
     uint32_t vocab_size;
-    float rms_epsilon;
+    float rms_epsilon;     /* of every norm */
     float attention_scale; /* of q.k before the softmax */
+    float attention_cap;   /* c: a score s becomes c tanh(s / c); 0: none */
+    float embedding_scale, residual_scale, logit_scale; /* factors; 1: none */
+    float logit_cap;                                    /* as attention_cap */
+    /* At position p queries are multiplied by 1 + temperature_scale ln(1 + floor(p /
+     * temperature_length)). */
+    float temperature_scale;
+    uint32_t temperature_length;
     struct model_rope rope;
+    struct model_rope local_rope; /* of layers with a window, where has_local_rope */
+    bool has_local_rope;
+    bool is_unrotated; /* no layer rotates */
+    uint32_t window; /* a token of a local layer sees so many, itself included; 0: none is local */
+    uint64_t local_layers[MODEL_BLOCK_LIMIT / 64]; /* a bit for each layer */
     bool tied_embeddings; /* no output.weight: token_embd is used instead */
     bool has_rope_freqs;
+    bool has_fused_qkv; /* attn_qkv in place of attn_q, attn_k and attn_v */
+    bool has_fused_qkv_bias;
 };
+
+enum model_layer_rope { MODEL_LAYER_UNROTATED, MODEL_LAYER_ROPE, MODEL_LAYER_LOCAL_ROPE };
+
+/* What layers differ in. */
+struct model_layer {
+    uint32_t window; /* 0: none */
+    enum model_layer_rope rope;
+};
+
+struct model_layer model_layer(const struct model_config *config, uint32_t layer);
 
 /* Bytes of keys and values for token_count tokens of one sequence. dtype: F32, F16 or Q8_0. */
 uint64_t model_kv_bytes(const struct model_config *config, uint64_t token_count, enum dtype dtype);
@@ -87,22 +170,34 @@ enum model_role {
     MODEL_OUTPUT_NORM,
     MODEL_OUTPUT,
     MODEL_OUTPUT_BIAS,
+    MODEL_OUTPUT_NORM_BIAS,
     MODEL_ROPE_FREQS,
+    MODEL_ROPE_FACTORS_SHORT,
+    MODEL_ROPE_FACTORS_LONG,
     MODEL_ATTN_NORM,
+    MODEL_ATTN_NORM_BIAS,
     MODEL_ATTN_Q,
     MODEL_ATTN_K,
     MODEL_ATTN_V,
     MODEL_ATTN_Q_BIAS,
     MODEL_ATTN_K_BIAS,
     MODEL_ATTN_V_BIAS,
+    MODEL_ATTN_QKV, /* the rows of q, k and v */
+    MODEL_ATTN_QKV_BIAS,
     MODEL_ATTN_Q_NORM,
     MODEL_ATTN_K_NORM,
     MODEL_ATTN_OUTPUT,
     MODEL_ATTN_OUTPUT_BIAS,
+    MODEL_ATTN_POST_NORM,
     MODEL_FFN_NORM,
+    MODEL_FFN_NORM_BIAS,
     MODEL_FFN_GATE,
     MODEL_FFN_UP,
+    MODEL_FFN_UP_BIAS,
+    MODEL_FFN_GATE_UP, /* the rows of gate, then those of up */
     MODEL_FFN_DOWN,
+    MODEL_FFN_DOWN_BIAS,
+    MODEL_FFN_POST_NORM,
     MODEL_ROLE_COUNT
 };
 

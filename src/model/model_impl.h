@@ -6,7 +6,6 @@
 
 /* A number beyond these limits is a damaged file, not a model. Products of two numbers within them
  * fit 64 bits. */
-#define MODEL_BLOCK_LIMIT 4096u
 #define MODEL_WIDTH_LIMIT (1u << 24)
 #define MODEL_HEAD_LIMIT 65536u
 #define MODEL_CONTEXT_LIMIT (1u << 30)
@@ -22,6 +21,10 @@ const char *model_arch_list(void);
 
 /* config.c: fills report->config; sets config_known if nothing it needs is missing. */
 void model_config_read(const struct gguf_file *file, struct model_report *report);
+
+/* config_layers.c: windows, caps and scales, and which layers have what. */
+struct model_keys;
+void model_layers_read(struct model_keys *keys, struct model_config *config);
 
 /* vocabulary.c: tokens, scores, types and special ids agree with each other and with vocab_size. */
 void model_vocabulary_check(const struct gguf_file *file, struct model_report *report);

@@ -14,68 +14,173 @@ enum extent {
     NOTHING, /* no such dimension */
     WIDTH,   /* embedding_length */
     VOCAB,
-    QUERY, /* head_count * head_dim */
-    KEY,   /* head_count_kv * head_dim */
-    HEAD,  /* head_dim */
-    FEED,  /* feed_forward_length */
-    PAIRS, /* rope.dimension_count / 2 */
+    QUERY,   /* head_count * head_dim */
+    KEY,     /* head_count_kv * head_dim */
+    QKV,     /* all rows of these three */
+    FEED,    /* feed_forward_length */
+    GATE_UP, /* twice that */
+    PAIRS,   /* rope.dimension_count / 2 */
+    Q_NORM,  /* what a norm of queries has weights for */
+    K_NORM,
+    Q_NORM_HEADS, /* heads with weights of their own; else there is no such dimension */
+    K_NORM_HEADS,
 };
 
+static uint64_t norm_extent(const struct model_config *config, uint64_t heads)
+{
+    bool is_row = model_arch_info(config->arch)->head_norm == MODEL_HEAD_NORM_ROW;
+    return is_row ? heads * config->head_dim : config->head_dim;
+}
+
+/* 0: there is no such dimension. */
 static uint64_t extent_of(const struct model_config *config, enum extent extent)
 {
+    uint64_t heads = config->head_count, kv_heads = config->head_count_kv;
+    bool own = model_arch_info(config->arch)->head_norm == MODEL_HEAD_NORM_OWN;
     switch (extent) {
     case WIDTH:
         return config->embedding_length;
     case VOCAB:
         return config->vocab_size;
     case QUERY:
-        return (uint64_t)config->head_count * config->head_dim;
+        return heads * config->head_dim;
     case KEY:
-        return (uint64_t)config->head_count_kv * config->head_dim;
-    case HEAD:
-        return config->head_dim;
+        return kv_heads * config->head_dim;
+    case QKV:
+        return (heads + 2 * kv_heads) * config->head_dim;
     case FEED:
         return config->feed_forward_length;
+    case GATE_UP:
+        return 2 * (uint64_t)config->feed_forward_length;
     case PAIRS:
         return config->rope.dimension_count / 2;
+    case Q_NORM:
+        return norm_extent(config, heads);
+    case K_NORM:
+        return norm_extent(config, kv_heads);
+    case Q_NORM_HEADS:
+        return own ? heads : 0;
+    case K_NORM_HEADS:
+        return own ? kv_heads : 0;
     case NOTHING:
         break;
     }
-    return 1;
+    return 0;
 }
 
-enum { NO = MODEL_ABSENT, MAY = MODEL_OPTIONAL, MUST = MODEL_REQUIRED };
+/* Sets of architectures. */
+#define LLAMA (1u << MODEL_ARCH_LLAMA)
+#define QWEN2 (1u << MODEL_ARCH_QWEN2)
+#define QWEN3 (1u << MODEL_ARCH_QWEN3)
+#define EVERY ((1u << MODEL_ARCH_COUNT) - 1)
+#define NONE 0u
 
-/* A shape with one extent is a vector (norm, bias, frequencies): F32. One with two extents is a
- * matrix [in, out] of any type that can be decoded. */
+/* Which architectures must have the tensor, may have it, and have none. Each one is named exactly
+ * once, or this does not compile. */
+#define PRESENCE(must_set, may_set, no_set)                                                        \
+    .must = (must_set),                                                                            \
+    .may = (may_set) + 0 * sizeof(char[((must_set) ^ (may_set) ^ (no_set)) == EVERY &&             \
+                                               ((must_set) & (may_set)) == 0 &&                    \
+                                               (((must_set) | (may_set)) & (no_set)) == 0          \
+                                           ? 1                                                     \
+                                           : -1])
+
+/* A matrix [in, out] has any type that can be decoded; a vector (norm, bias, frequencies) is F32.
+ */
+enum kind { VECTOR, MATRIX };
+
+/* clang-format off */
 static const struct row {
     const char *name;
     bool per_layer;
+    enum kind kind;
     enum extent shape[2];
-    uint8_t presence[MODEL_ARCH_COUNT]; /* llama, qwen2, qwen3 */
+    uint32_t must, may;
 } rows[] = {
-    [MODEL_TOKEN_EMBD] = { "token_embd.weight", false, { WIDTH, VOCAB }, { MUST, MUST, MUST } },
-    [MODEL_OUTPUT_NORM] = { "output_norm.weight", false, { WIDTH }, { MUST, MUST, MUST } },
-    [MODEL_OUTPUT] = { "output.weight", false, { WIDTH, VOCAB }, { MAY, MAY, MAY } },
-    [MODEL_OUTPUT_BIAS] = { "output.bias", false, { VOCAB }, { NO, MAY, NO } },
-    [MODEL_ROPE_FREQS] = { "rope_freqs.weight", false, { PAIRS }, { MAY, NO, NO } },
-    [MODEL_ATTN_NORM] = { "attn_norm.weight", true, { WIDTH }, { MUST, MUST, MUST } },
-    [MODEL_ATTN_Q] = { "attn_q.weight", true, { WIDTH, QUERY }, { MUST, MUST, MUST } },
-    [MODEL_ATTN_K] = { "attn_k.weight", true, { WIDTH, KEY }, { MUST, MUST, MUST } },
-    [MODEL_ATTN_V] = { "attn_v.weight", true, { WIDTH, KEY }, { MUST, MUST, MUST } },
-    [MODEL_ATTN_Q_BIAS] = { "attn_q.bias", true, { QUERY }, { MAY, MUST, NO } },
-    [MODEL_ATTN_K_BIAS] = { "attn_k.bias", true, { KEY }, { MAY, MUST, NO } },
-    [MODEL_ATTN_V_BIAS] = { "attn_v.bias", true, { KEY }, { MAY, MUST, NO } },
-    [MODEL_ATTN_Q_NORM] = { "attn_q_norm.weight", true, { HEAD }, { NO, NO, MUST } },
-    [MODEL_ATTN_K_NORM] = { "attn_k_norm.weight", true, { HEAD }, { NO, NO, MUST } },
-    [MODEL_ATTN_OUTPUT] = { "attn_output.weight", true, { QUERY, WIDTH }, { MUST, MUST, MUST } },
-    [MODEL_ATTN_OUTPUT_BIAS] = { "attn_output.bias", true, { WIDTH }, { MAY, NO, NO } },
-    [MODEL_FFN_NORM] = { "ffn_norm.weight", true, { WIDTH }, { MUST, MUST, MUST } },
-    [MODEL_FFN_GATE] = { "ffn_gate.weight", true, { WIDTH, FEED }, { MUST, MUST, MUST } },
-    [MODEL_FFN_UP] = { "ffn_up.weight", true, { WIDTH, FEED }, { MUST, MUST, MUST } },
-    [MODEL_FFN_DOWN] = { "ffn_down.weight", true, { FEED, WIDTH }, { MUST, MUST, MUST } },
+    [MODEL_TOKEN_EMBD] = { "token_embd.weight", false, MATRIX, { WIDTH, VOCAB },
+        PRESENCE(EVERY, NONE, NONE) },
+    [MODEL_OUTPUT_NORM] = { "output_norm.weight", false, VECTOR, { WIDTH },
+        PRESENCE(EVERY, NONE, NONE) },
+    [MODEL_OUTPUT_NORM_BIAS] = { "output_norm.bias", false, VECTOR, { WIDTH },
+        PRESENCE(NONE, NONE, LLAMA | QWEN2 | QWEN3) },
+    [MODEL_OUTPUT] = { "output.weight", false, MATRIX, { WIDTH, VOCAB },
+        PRESENCE(NONE, LLAMA | QWEN2 | QWEN3, NONE) },
+    [MODEL_OUTPUT_BIAS] = { "output.bias", false, VECTOR, { VOCAB },
+        PRESENCE(NONE, QWEN2, LLAMA | QWEN3) },
+    [MODEL_ROPE_FREQS] = { "rope_freqs.weight", false, VECTOR, { PAIRS },
+        PRESENCE(NONE, LLAMA, QWEN2 | QWEN3) },
+    [MODEL_ROPE_FACTORS_SHORT] = { "rope_factors_short.weight", false, VECTOR, { PAIRS },
+        PRESENCE(NONE, NONE, LLAMA | QWEN2 | QWEN3) },
+    [MODEL_ROPE_FACTORS_LONG] = { "rope_factors_long.weight", false, VECTOR, { PAIRS },
+        PRESENCE(NONE, NONE, LLAMA | QWEN2 | QWEN3) },
+    [MODEL_ATTN_NORM] = { "attn_norm.weight", true, VECTOR, { WIDTH },
+        PRESENCE(LLAMA | QWEN2 | QWEN3, NONE, NONE) },
+    [MODEL_ATTN_NORM_BIAS] = { "attn_norm.bias", true, VECTOR, { WIDTH },
+        PRESENCE(NONE, NONE, LLAMA | QWEN2 | QWEN3) },
+    [MODEL_ATTN_Q] = { "attn_q.weight", true, MATRIX, { WIDTH, QUERY },
+        PRESENCE(EVERY, NONE, NONE) },
+    [MODEL_ATTN_K] = { "attn_k.weight", true, MATRIX, { WIDTH, KEY },
+        PRESENCE(EVERY, NONE, NONE) },
+    [MODEL_ATTN_V] = { "attn_v.weight", true, MATRIX, { WIDTH, KEY },
+        PRESENCE(EVERY, NONE, NONE) },
+    [MODEL_ATTN_Q_BIAS] = { "attn_q.bias", true, VECTOR, { QUERY },
+        PRESENCE(QWEN2, LLAMA, QWEN3) },
+    [MODEL_ATTN_K_BIAS] = { "attn_k.bias", true, VECTOR, { KEY },
+        PRESENCE(QWEN2, LLAMA, QWEN3) },
+    [MODEL_ATTN_V_BIAS] = { "attn_v.bias", true, VECTOR, { KEY },
+        PRESENCE(QWEN2, LLAMA, QWEN3) },
+    /* These two in place of the six before them. */
+    [MODEL_ATTN_QKV] = { "attn_qkv.weight", true, MATRIX, { WIDTH, QKV },
+        PRESENCE(NONE, EVERY, NONE) },
+    [MODEL_ATTN_QKV_BIAS] = { "attn_qkv.bias", true, VECTOR, { QKV },
+        PRESENCE(NONE, EVERY, NONE) },
+    [MODEL_ATTN_Q_NORM] = { "attn_q_norm.weight", true, VECTOR, { Q_NORM, Q_NORM_HEADS },
+        PRESENCE(QWEN3, NONE, LLAMA | QWEN2) },
+    [MODEL_ATTN_K_NORM] = { "attn_k_norm.weight", true, VECTOR, { K_NORM, K_NORM_HEADS },
+        PRESENCE(QWEN3, NONE, LLAMA | QWEN2) },
+    [MODEL_ATTN_OUTPUT] = { "attn_output.weight", true, MATRIX, { QUERY, WIDTH },
+        PRESENCE(EVERY, NONE, NONE) },
+    [MODEL_ATTN_OUTPUT_BIAS] = { "attn_output.bias", true, VECTOR, { WIDTH },
+        PRESENCE(NONE, LLAMA, QWEN2 | QWEN3) },
+    [MODEL_ATTN_POST_NORM] = { "post_attention_norm.weight", true, VECTOR, { WIDTH },
+        PRESENCE(NONE, NONE, LLAMA | QWEN2 | QWEN3) },
+    [MODEL_FFN_NORM] = { "ffn_norm.weight", true, VECTOR, { WIDTH },
+        PRESENCE(LLAMA | QWEN2 | QWEN3, NONE, NONE) },
+    [MODEL_FFN_NORM_BIAS] = { "ffn_norm.bias", true, VECTOR, { WIDTH },
+        PRESENCE(NONE, NONE, LLAMA | QWEN2 | QWEN3) },
+    [MODEL_FFN_GATE] = { "ffn_gate.weight", true, MATRIX, { WIDTH, FEED },
+        PRESENCE(LLAMA | QWEN2 | QWEN3, NONE, NONE) },
+    [MODEL_FFN_UP] = { "ffn_up.weight", true, MATRIX, { WIDTH, FEED },
+        PRESENCE(LLAMA | QWEN2 | QWEN3, NONE, NONE) },
+    [MODEL_FFN_UP_BIAS] = { "ffn_up.bias", true, VECTOR, { FEED },
+        PRESENCE(NONE, NONE, LLAMA | QWEN2 | QWEN3) },
+    [MODEL_FFN_GATE_UP] = { "ffn_up.weight", true, MATRIX, { WIDTH, GATE_UP },
+        PRESENCE(NONE, NONE, LLAMA | QWEN2 | QWEN3) },
+    [MODEL_FFN_DOWN] = { "ffn_down.weight", true, MATRIX, { FEED, WIDTH },
+        PRESENCE(EVERY, NONE, NONE) },
+    [MODEL_FFN_DOWN_BIAS] = { "ffn_down.bias", true, VECTOR, { WIDTH },
+        PRESENCE(NONE, NONE, LLAMA | QWEN2 | QWEN3) },
+    [MODEL_FFN_POST_NORM] = { "post_ffw_norm.weight", true, VECTOR, { WIDTH },
+        PRESENCE(NONE, NONE, LLAMA | QWEN2 | QWEN3) },
 };
+/* clang-format on */
 _Static_assert(COUNT_OF(rows) == MODEL_ROLE_COUNT, "every role has a row");
+
+/* A weight of queries, keys or values is a tensor of its own, or rows of attn_qkv; so is a bias. */
+static enum model_presence presence_of(const struct model_config *config, enum model_role role)
+{
+    bool weight = role == MODEL_ATTN_Q || role == MODEL_ATTN_K || role == MODEL_ATTN_V;
+    bool bias = role == MODEL_ATTN_Q_BIAS || role == MODEL_ATTN_K_BIAS || role == MODEL_ATTN_V_BIAS;
+    if ((weight && config->has_fused_qkv) || (bias && config->has_fused_qkv_bias) ||
+        (role == MODEL_ATTN_QKV && !config->has_fused_qkv) ||
+        (role == MODEL_ATTN_QKV_BIAS && !config->has_fused_qkv_bias))
+        return MODEL_ABSENT;
+    if (role == MODEL_ATTN_QKV || role == MODEL_ATTN_QKV_BIAS)
+        return MODEL_REQUIRED;
+    return rows[role].must >> config->arch & 1  ? MODEL_REQUIRED
+           : rows[role].may >> config->arch & 1 ? MODEL_OPTIONAL
+                                                : MODEL_ABSENT;
+}
 
 bool model_role_is_per_layer(enum model_role role)
 {
@@ -86,14 +191,14 @@ struct model_tensor model_tensor(const struct model_config *config, enum model_r
                                  uint32_t layer)
 {
     const struct row *row = &rows[role];
-    struct model_tensor wanted = { .presence = (enum model_presence)row->presence[config->arch],
-                                   .is_matrix = row->shape[1] != NOTHING };
+    struct model_tensor wanted = { .presence = presence_of(config, role),
+                                   .is_matrix = row->kind == MATRIX };
     if (row->per_layer)
         snprintf(wanted.name, sizeof(wanted.name), "blk.%" PRIu32 ".%s", layer, row->name);
     else
         snprintf(wanted.name, sizeof(wanted.name), "%s", row->name);
     uint64_t dims[2] = { extent_of(config, row->shape[0]), extent_of(config, row->shape[1]) };
-    wanted.shape = shape_make(wanted.is_matrix ? 2 : 1, dims);
+    wanted.shape = shape_make(dims[1] ? 2 : 1, dims);
     return wanted;
 }
 
@@ -174,7 +279,7 @@ static void check_role(const struct gguf_file *file, enum model_role role,
         model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
                           "%s: missing in %" PRIu32 " of %" PRIu32 " layers", row->name,
                           missing_count, layers);
-    if (row->per_layer && row->presence[report->config.arch] == MODEL_OPTIONAL)
+    if (row->per_layer && presence_of(&report->config, role) == MODEL_OPTIONAL)
         check_optional_layers(file, role, present_count, report);
 }
 
@@ -201,10 +306,12 @@ static bool is_in_table(const struct model_config *config, struct text_view name
     struct text_view rest = name;
     bool in_layer = split_layer_name(name, &layer, &rest);
     for (size_t i = 0; i < MODEL_ROLE_COUNT; i++)
-        if (rows[i].per_layer == in_layer && rows[i].presence[config->arch] != MODEL_ABSENT &&
+        if (rows[i].per_layer == in_layer &&
+            presence_of(config, (enum model_role)i) != MODEL_ABSENT &&
             text_view_is(rest, rows[i].name))
             return !in_layer || layer < config->block_count;
-    return false;
+    return in_layer && layer >= config->block_count &&
+           layer < (uint64_t)config->block_count + config->skipped_block_count;
 }
 
 static void check_surplus(const struct gguf_file *file, struct model_report *report)

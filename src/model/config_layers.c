@@ -1,0 +1,159 @@
+/* config_layers.c - what only some architectures have: windows, caps and scales. model_layer says
+ * which layer has what. */
+#include "model/keys.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* ---- Windows -------------------------------------------------------------------------------- */
+
+static void set_local(struct model_config *config, uint32_t layer)
+{
+    config->local_layers[layer / 64] |= UINT64_C(1) << layer % 64;
+}
+
+static bool is_local(const struct model_config *config, uint32_t layer)
+{
+    return config->window && config->local_layers[layer / 64] >> layer % 64 & 1;
+}
+
+/* A flag for each layer: true where it has a window. */
+static void read_flags(struct model_keys *keys, struct model_config *config, const char *key,
+                       const struct gguf_value *value)
+{
+    if (value->count < config->block_count) {
+        model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                          "%s: expected a flag for each of %" PRIu32 " layers, found %" PRIu64
+                          "; convert the model again",
+                          key, config->block_count, value->count);
+        keys->complete = false;
+        return;
+    }
+    for (uint32_t layer = 0; layer < config->block_count; layer++) {
+        uint64_t number;
+        if (!gguf_value_u64(value, layer, &number) || number > 1) {
+            model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                              "%s: expected flags, found another value for layer %" PRIu32
+                              "; convert the model again",
+                              key, layer);
+            keys->complete = false;
+            return;
+        }
+        if (number)
+            set_local(config, layer);
+    }
+}
+
+static void read_windows(struct model_keys *keys, struct model_config *config)
+{
+    const struct model_arch_info *info = model_arch_info(config->arch);
+    char key[128];
+    uint32_t fallback = info->window_default;
+    config->window = model_keys_whole(keys, "attention.sliding_window", 0, MODEL_CONTEXT_LIMIT,
+                                      &fallback);
+    if (!config->window)
+        return;
+    model_keys_full(keys, "attention.sliding_window_pattern", key, sizeof(key));
+    const struct gguf_value *value = gguf_find(keys->file, key);
+    if (value && value->type == GGUF_ARRAY) {
+        read_flags(keys, config, key, value);
+        return;
+    }
+    uint32_t period = model_keys_whole(keys, "attention.sliding_window_pattern", 0,
+                                       MODEL_BLOCK_LIMIT, &info->window_period);
+    for (uint32_t layer = 0; layer < config->block_count; layer++)
+        if (period == 0 || layer % period < period - 1)
+            set_local(config, layer);
+}
+
+/* Layers with a window rotate in another way where the architecture says so. */
+static void read_local_rope(struct model_keys *keys, struct model_config *config)
+{
+    enum model_local_rope kind = model_arch_info(config->arch)->local_rope;
+    bool own_base = kind == MODEL_LOCAL_ROPE_OWN_BASE;
+    if (!config->window || (!own_base && kind != MODEL_LOCAL_ROPE_UNSCALED))
+        return;
+    struct model_rope *rope = &config->local_rope;
+    config->has_local_rope = true;
+    *rope = config->rope;
+    rope->scaling = MODEL_ROPE_SCALING_NONE;
+    rope->scaling_factor = 1.0f;
+    rope->attention_factor = 1.0f;
+    rope->yarn_ext_factor = 0.0f;
+    if (own_base)
+        rope->base = model_keys_real(keys, "rope.freq_base_swa", 0, 1e12, 10000.0f);
+}
+
+struct model_layer model_layer(const struct model_config *config, uint32_t layer)
+{
+    const struct model_arch_info *info = model_arch_info(config->arch);
+    bool local = is_local(config, layer);
+    bool rests = info->unrotated_every && (layer + 1) % info->unrotated_every == 0;
+    if (info->local_rope == MODEL_LOCAL_ROPE_ONLY && !local)
+        rests = true;
+    return (struct model_layer){ .window = local ? config->window : 0,
+                                 .rope = rests || config->is_unrotated     ? MODEL_LAYER_UNROTATED
+                                         : local && config->has_local_rope ? MODEL_LAYER_LOCAL_ROPE
+                                                                           : MODEL_LAYER_ROPE };
+}
+
+/* ---- Caps and scales ------------------------------------------------------------------------ */
+
+/* 0 or no such key: the fallback. */
+static float read_factor(struct model_keys *keys, const char *key, float fallback)
+{
+    float factor = model_keys_real(keys, key, -1e-30, 1e6, 0.0f);
+    return factor > 0 ? factor : fallback;
+}
+
+static void read_scales(struct model_keys *keys, struct model_config *config)
+{
+    const struct model_arch_info *info = model_arch_info(config->arch);
+    uint32_t reads = info->reads;
+    config->attention_scale = 1.0f / sqrtf((float)(config->head_dim ? config->head_dim : 1));
+    config->embedding_scale = config->residual_scale = config->logit_scale = 1.0f;
+    config->attention_cap = info->attention_cap;
+    config->logit_cap = info->logit_cap;
+    if (reads & MODEL_READS_ATTENTION_CAP)
+        config->attention_cap = read_factor(keys, "attn_logit_softcapping", info->attention_cap);
+    if (reads & MODEL_READS_LOGIT_CAP)
+        config->logit_cap = read_factor(keys, "final_logit_softcapping", info->logit_cap);
+    if (reads & MODEL_SCALES_EMBEDDING)
+        config->embedding_scale = sqrtf((float)config->embedding_length);
+    if (reads & MODEL_READS_SCALES) {
+        config->embedding_scale = read_factor(keys, "embedding_scale", 1.0f);
+        config->residual_scale = read_factor(keys, "residual_scale", 1.0f);
+        config->attention_scale = read_factor(keys, "attention.scale", config->attention_scale);
+    }
+    if (reads & MODEL_MULTIPLIES_LOGITS)
+        config->logit_scale = read_factor(keys, "logit_scale", 1.0f);
+    if (reads & MODEL_DIVIDES_LOGITS)
+        config->logit_scale = 1.0f / read_factor(keys, "logit_scale", 1.0f);
+}
+
+static void read_temperature(struct model_keys *keys, struct model_config *config)
+{
+    char key[128];
+    config->temperature_scale = read_factor(keys, "attention.temperature_scale", 0.0f);
+    config->temperature_length = config->rope.original_context_length;
+    model_keys_full(keys, "rope.scaling.original_context_length", key, sizeof(key));
+    if (config->temperature_scale == 0 || gguf_find(keys->file, key))
+        return;
+    model_problem_add(
+        keys->report, MODEL_PROBLEM_CANNOT_RUN,
+        "%s: expected the length that attention.temperature_scale counts in, found no "
+        "such key; convert the model again",
+        key);
+    keys->complete = false;
+}
+
+void model_layers_read(struct model_keys *keys, struct model_config *config)
+{
+    uint32_t reads = model_arch_info(config->arch)->reads;
+    if (reads & MODEL_READS_WINDOW)
+        read_windows(keys, config);
+    read_local_rope(keys, config);
+    read_scales(keys, config);
+    if (reads & MODEL_READS_TEMPERATURE)
+        read_temperature(keys, config);
+}
