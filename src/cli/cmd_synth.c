@@ -21,7 +21,8 @@ static const struct cli_option options[] = {
       "tiny tinyllama llama3-1b llama3-3b llama3-8b llama3-70b llama2-7b llama2-13b llama2-70b "
       "mistral-7b mistral-7b-v3 mistral-nemo stories260k qwen2-0.5b qwen2-1.5b qwen2-3b qwen2-7b "
       "qwen2-14b qwen2-32b qwen2-72b qwen3-0.6b qwen3-1.7b qwen3-4b qwen3-8b qwen3-14b qwen3-32b "
-      "custom",
+      "gemma2-2b gemma2-9b gemma3-1b gemma3-4b phi3-mini phi4-mini ministral3-8b glm4-9b "
+      "granite3-2b olmo2-7b smollm3-3b command-r command-r7b starcoder2-3b custom",
       false },
     { "--type|-t", "TYPE", CLI_TEXT, offsetof(struct settings, type),
       "type of the file (default: q8_0)", CLI_MODEL_TYPES, false },
@@ -29,7 +30,10 @@ static const struct cli_option options[] = {
     { "--seed", "N", CLI_U64, offsetof(struct settings, seed), "same seed, same bytes (default: 1)",
       NULL, false },
     { "--arch", "NAME", CLI_TEXT, offsetof(struct settings, arch),
-      "architecture instead of the shape's", "llama qwen2 qwen3", false },
+      "architecture instead of the shape's",
+      "llama qwen2 qwen3 gemma2 gemma3 phi3 mistral3 glm4 granite olmo2 smollm3 command-r cohere2 "
+      "starcoder2",
+      false },
     { "--width", "N", CLI_U32, offsetof(struct settings, width),
       "embedding length instead of the shape's", NULL, false },
     { "--layers", "N", CLI_U32, offsetof(struct settings, layers), "layers instead of the shape's",

@@ -24,6 +24,11 @@ bool convert_is_quantized(struct text_view name, const struct shape *shape);
 enum dtype convert_dtype(const struct convert_mix *mix, struct text_view name,
                          const struct shape *shape);
 
+/* synth_metadata.c: all keys, also those of the vocabulary. */
+MUST_CHECK enum status convert_put_metadata(struct gguf_writer *writer,
+                                            const struct convert_synth *request,
+                                            const struct model_config *config, struct error *err);
+
 /* synth_vocabulary.c: the tokenizer.* keys, exactly shape->vocab_size tokens. */
 MUST_CHECK enum status convert_put_vocabulary(struct gguf_writer *writer,
                                               const struct model_shape *shape, struct error *err);

@@ -167,19 +167,33 @@ static float rope_divisor(const struct model_shape *shape, uint64_t pair)
     return (float)(1.0 / ((1 - blend) / shape->rope_freqs_factor + blend));
 }
 
+/* From 1 for the fastest pair to what makes the slowest one last as long in a longer context; next
+ * to nothing of that for short ones. */
+static float long_divisor(const struct model_shape *shape, enum model_role role, uint64_t pair,
+                          uint64_t pairs)
+{
+    float most = (float)shape->context_length / (float)shape->rope_original_context;
+    if (role == MODEL_ROPE_FACTORS_SHORT)
+        most = 1.1f;
+    return 1 + (most - 1) * (float)(pair + 1) / (float)pairs;
+}
+
 static enum status write_vector(struct synthesis *synthesis, enum model_role role,
                                 const struct model_tensor *expected, struct error *err)
 {
     const struct model_shape *shape = &synthesis->request->shape;
     uint64_t state = random_seed(synthesis->request->seed, expected->name);
-    bool bias = role == MODEL_ATTN_Q_BIAS || role == MODEL_ATTN_K_BIAS || role == MODEL_ATTN_V_BIAS;
-    uint64_t count = expected->shape.dims[0];
+    size_t length = strlen(expected->name);
+    bool bias = length > 5 && strcmp(expected->name + length - 5, ".bias") == 0;
+    uint64_t count = expected->shape.dims[0] * expected->shape.dims[1];
     size_t used = 0;
     for (uint64_t i = 0; i < count; i++) {
         /* Norms near one, biases near zero; neither exactly, so that leaving them out shows. */
         float value = (bias ? 0.0f : 1.0f) + 0.05f * random_gaussian(&state);
         if (role == MODEL_ROPE_FREQS)
             value = rope_divisor(shape, i);
+        else if (role == MODEL_ROPE_FACTORS_SHORT || role == MODEL_ROPE_FACTORS_LONG)
+            value = long_divisor(shape, role, i, count);
         memcpy(synthesis->slab + used, &value, sizeof(value));
         used += sizeof(value);
         if (used == SLAB_BYTES || i + 1 == count) {
@@ -211,9 +225,16 @@ static bool is_wanted(const struct synthesis *synthesis, enum model_role role,
                       enum model_presence presence)
 {
     if (role == MODEL_OUTPUT)
-        return !synthesis->config.tied_embeddings;
+        return presence == MODEL_REQUIRED ||
+               (presence == MODEL_OPTIONAL && !synthesis->config.tied_embeddings);
     if (role == MODEL_ROPE_FREQS)
         return synthesis->config.has_rope_freqs && presence != MODEL_ABSENT;
+    if (role == MODEL_ATTN_Q_BIAS || role == MODEL_ATTN_K_BIAS || role == MODEL_ATTN_V_BIAS)
+        return presence == MODEL_REQUIRED ||
+               (presence == MODEL_OPTIONAL && synthesis->request->shape.has_qkv_biases);
+    if (role == MODEL_ATTN_Q_NORM || role == MODEL_ATTN_K_NORM)
+        return presence == MODEL_REQUIRED ||
+               (presence == MODEL_OPTIONAL && synthesis->request->shape.has_head_norms);
     return presence == MODEL_REQUIRED;
 }
 
@@ -259,49 +280,6 @@ static enum status write_one(struct synthesis *synthesis, enum model_role role,
                         err);
 }
 
-/* ---- Metadata ------------------------------------------------------------------------------- */
-
-static void put_u32(struct synthesis *synthesis, const char *key, uint32_t value)
-{
-    char full[96];
-    snprintf(full, sizeof(full), "%s.%s", model_arch_info(synthesis->config.arch)->name, key);
-    gguf_writer_put_u32(synthesis->writer, full, value);
-}
-
-static void put_f32(struct synthesis *synthesis, const char *key, float value)
-{
-    char full[96];
-    snprintf(full, sizeof(full), "%s.%s", model_arch_info(synthesis->config.arch)->name, key);
-    gguf_writer_put_f32(synthesis->writer, full, value);
-}
-
-static enum status put_metadata(struct synthesis *synthesis, struct error *err)
-{
-    const struct convert_synth *request = synthesis->request;
-    const struct model_shape *shape = &request->shape;
-    struct gguf_writer *writer = synthesis->writer;
-    char name[128];
-    snprintf(name, sizeof(name), "%s synthetic, seed %" PRIu64, shape->title, request->seed);
-    gguf_writer_put_text(writer, "general.architecture", model_arch_info(shape->arch)->name);
-    gguf_writer_put_text(writer, "general.type", "model");
-    gguf_writer_put_text(writer, "general.name", name);
-    gguf_writer_put_u32(writer, "general.file_type", convert_file_type(request->type));
-    gguf_writer_put_u32(writer, "general.quantization_version", 2);
-    put_u32(synthesis, "context_length", shape->context_length);
-    put_u32(synthesis, "embedding_length", shape->embedding_length);
-    put_u32(synthesis, "block_count", shape->block_count);
-    put_u32(synthesis, "feed_forward_length", shape->feed_forward_length);
-    put_u32(synthesis, "attention.head_count", shape->head_count);
-    put_u32(synthesis, "attention.head_count_kv", shape->head_count_kv);
-    put_u32(synthesis, "attention.key_length", shape->head_dim);
-    put_u32(synthesis, "attention.value_length", shape->head_dim);
-    put_f32(synthesis, "attention.layer_norm_rms_epsilon", shape->rms_epsilon);
-    put_u32(synthesis, "rope.dimension_count", shape->head_dim);
-    put_f32(synthesis, "rope.freq_base", shape->rope_base);
-    put_u32(synthesis, "vocab_size", shape->vocab_size);
-    return convert_put_vocabulary(writer, shape, err);
-}
-
 /* ---- The whole ------------------------------------------------------------------------------ */
 
 static enum status check_shape(const struct model_shape *shape, struct error *err)
@@ -336,25 +314,30 @@ static enum status check_shape(const struct model_shape *shape, struct error *er
 
 static struct model_config config_of(const struct model_shape *shape)
 {
-    return (struct model_config){ .arch = shape->arch,
-                                  .context_length = shape->context_length,
-                                  .embedding_length = shape->embedding_length,
-                                  .block_count = shape->block_count,
-                                  .feed_forward_length = shape->feed_forward_length,
-                                  .head_count = shape->head_count,
-                                  .head_count_kv = shape->head_count_kv,
-                                  .head_dim = shape->head_dim,
-                                  .vocab_size = shape->vocab_size,
-                                  .rope = { .dimension_count = shape->head_dim },
-                                  .tied_embeddings = shape->tied_embeddings,
-                                  .has_rope_freqs = shape->rope_freqs_factor > 0 };
+    return (struct model_config){
+        .arch = shape->arch,
+        .context_length = shape->context_length,
+        .embedding_length = shape->embedding_length,
+        .block_count = shape->block_count,
+        .feed_forward_length = shape->feed_forward_length,
+        .head_count = shape->head_count,
+        .head_count_kv = shape->head_count_kv,
+        .head_dim = shape->head_dim,
+        .vocab_size = shape->vocab_size,
+        .rope = { .dimension_count = shape->rope_dimensions ? shape->rope_dimensions
+                                                            : shape->head_dim },
+        .tied_embeddings = shape->tied_embeddings,
+        .has_rope_freqs = shape->rope_freqs_factor > 0,
+        .has_rope_factors = shape->rope_scaling == MODEL_ROPE_SCALING_LONG,
+        .has_fused_qkv = shape->has_fused_qkv
+    };
 }
 
 static enum status synthesise(struct synthesis *synthesis, struct error *err)
 {
     const struct convert_synth *request = synthesis->request;
     TRY(gguf_writer_create(&synthesis->writer, err));
-    TRY(put_metadata(synthesis, err));
+    TRY(convert_put_metadata(synthesis->writer, request, &synthesis->config, err));
     TRY(visit_all(synthesis, declare, err));
     TRY(gguf_writer_begin_data(synthesis->writer, request->path, request->replace, err));
     TRY(visit_all(synthesis, write_one, err));

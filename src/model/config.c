@@ -151,11 +151,34 @@ static void read_yarn(struct model_keys *keys, struct model_rope *rope)
                                                 1e6, 0.0f);
 }
 
+/* Models whose positions have several sections turn other pairs; text has one position for all. */
+static bool has_sections(const struct model_keys *keys)
+{
+    char key[128];
+    uint64_t first, second;
+    const struct gguf_value *value = gguf_find(
+        keys->file, model_keys_full(keys, "rope.dimension_sections", key, sizeof(key)));
+    return value && gguf_value_u64(value, 0, &first) && gguf_value_u64(value, 1, &second) &&
+           first > 0 && second > 0;
+}
+
+static bool says_unrotated(const struct model_keys *keys)
+{
+    char key[128];
+    bool rotated;
+    struct error err;
+    model_keys_full(keys, "rope.scaling.finetuned", key, sizeof(key));
+    return !gguf_get_flag(keys->file, key, &rotated, &err) && !rotated;
+}
+
 static void read_rope(struct model_keys *keys, struct model_config *config)
 {
     const struct model_arch_info *info = model_arch_info(config->arch);
     struct model_rope *rope = &config->rope;
     rope->kind = info->rope_kind;
+    if (info->reads & MODEL_READS_SECTIONS && has_sections(keys))
+        rope->kind = MODEL_ROPE_SPLIT_HALF;
+    config->is_unrotated = info->reads & MODEL_MAY_NOT_ROTATE && says_unrotated(keys);
     rope->dimension_count = model_keys_whole(keys, "rope.dimension_count", 1, MODEL_HEAD_LIMIT,
                                              &config->head_dim);
     rope->base = model_keys_real(keys, "rope.freq_base", 0, 1e12, 10000.0f);
@@ -232,6 +255,15 @@ static bool read_arch(const struct gguf_file *file, struct model_report *report)
     return false;
 }
 
+/* The last blocks predict further tokens and are not part of the pass. */
+static void skip_prediction(struct model_keys *keys, struct model_config *config)
+{
+    uint32_t none = 0;
+    config->skipped_block_count = model_keys_whole(keys, "nextn_predict_layers", 0,
+                                                   config->block_count - 1, &none);
+    config->block_count -= config->skipped_block_count;
+}
+
 void model_config_read(const struct gguf_file *file, struct model_report *report)
 {
     if (!read_arch(file, report))
@@ -243,6 +275,8 @@ void model_config_read(const struct gguf_file *file, struct model_report *report
     config->embedding_length = model_keys_whole(&keys, "embedding_length", 1, MODEL_WIDTH_LIMIT,
                                                 NULL);
     config->block_count = model_keys_whole(&keys, "block_count", 1, MODEL_BLOCK_LIMIT, NULL);
+    if (model_arch_info(config->arch)->reads & MODEL_SKIPS_PREDICTION)
+        skip_prediction(&keys, config);
     config->feed_forward_length = model_keys_whole(&keys, "feed_forward_length", 1,
                                                    MODEL_WIDTH_LIMIT, NULL);
     read_heads(&keys, config);
@@ -256,6 +290,8 @@ void model_config_read(const struct gguf_file *file, struct model_report *report
     refuse_features(&keys);
     config->tied_embeddings = !gguf_tensor_find(file, "output.weight");
     config->has_rope_freqs = gguf_tensor_find(file, "rope_freqs.weight") != NULL;
+    config->has_rope_factors = gguf_tensor_find(file, "rope_factors_long.weight") ||
+                               gguf_tensor_find(file, "rope_factors_short.weight");
     config->has_fused_qkv = gguf_tensor_find(file, "blk.0.attn_qkv.weight") != NULL;
     config->has_fused_qkv_bias = config->has_fused_qkv &&
                                  gguf_tensor_find(file, "blk.0.attn_qkv.bias") != NULL;

@@ -30,12 +30,13 @@ static void read_flags(struct model_keys *keys, struct model_config *config, con
         return;
     }
     for (uint32_t layer = 0; layer < config->block_count; layer++) {
-        uint64_t number;
-        if (!gguf_value_u64(value, layer, &number) || number > 1) {
-            model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
-                              "%s: expected flags, found another value for layer %" PRIu32
-                              "; convert the model again",
-                              key, layer);
+        uint64_t number = value->element_type == GGUF_BOOL ? value->data[layer] : 2;
+        if (number > 1) {
+            model_problem_add(
+                keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                "%s: expected a bool for each layer, found an array of %s; convert the "
+                "model again",
+                key, gguf_type_name(value->element_type));
             keys->complete = false;
             return;
         }
@@ -48,9 +49,9 @@ static void read_windows(struct model_keys *keys, struct model_config *config)
 {
     const struct model_arch_info *info = model_arch_info(config->arch);
     char key[128];
-    uint32_t fallback = info->window_default;
-    config->window = model_keys_whole(keys, "attention.sliding_window", 0, MODEL_CONTEXT_LIMIT,
-                                      &fallback);
+    bool needed = info->reads & MODEL_NEEDS_WINDOW;
+    config->window = model_keys_whole(keys, "attention.sliding_window", needed, MODEL_CONTEXT_LIMIT,
+                                      needed ? NULL : &info->window_default);
     if (!config->window)
         return;
     model_keys_full(keys, "attention.sliding_window_pattern", key, sizeof(key));
@@ -99,6 +100,14 @@ struct model_layer model_layer(const struct model_config *config, uint32_t layer
 
 /* ---- Caps and scales ------------------------------------------------------------------------ */
 
+static float attention_scale(const struct model_config *config)
+{
+    uint32_t width = config->head_dim;
+    if (config->block_count == model_arch_info(config->arch)->width_scaled_blocks)
+        width = config->embedding_length / config->head_count;
+    return 1.0f / sqrtf((float)(width ? width : 1));
+}
+
 /* 0 or no such key: the fallback. */
 static float read_factor(struct model_keys *keys, const char *key, float fallback)
 {
@@ -110,7 +119,7 @@ static void read_scales(struct model_keys *keys, struct model_config *config)
 {
     const struct model_arch_info *info = model_arch_info(config->arch);
     uint32_t reads = info->reads;
-    config->attention_scale = 1.0f / sqrtf((float)(config->head_dim ? config->head_dim : 1));
+    config->attention_scale = attention_scale(config);
     config->embedding_scale = config->residual_scale = config->logit_scale = 1.0f;
     config->attention_cap = info->attention_cap;
     config->logit_cap = info->logit_cap;
@@ -125,10 +134,12 @@ static void read_scales(struct model_keys *keys, struct model_config *config)
         config->residual_scale = read_factor(keys, "residual_scale", 1.0f);
         config->attention_scale = read_factor(keys, "attention.scale", config->attention_scale);
     }
-    if (reads & MODEL_MULTIPLIES_LOGITS)
-        config->logit_scale = read_factor(keys, "logit_scale", 1.0f);
+    if (reads & (MODEL_MULTIPLIES_LOGITS | MODEL_DIVIDES_LOGITS))
+        config->logit_scale = reads & MODEL_NEEDS_LOGIT_SCALE
+                                  ? model_keys_real(keys, "logit_scale", 0, 1e6, NAN)
+                                  : read_factor(keys, "logit_scale", 1.0f);
     if (reads & MODEL_DIVIDES_LOGITS)
-        config->logit_scale = 1.0f / read_factor(keys, "logit_scale", 1.0f);
+        config->logit_scale = 1.0f / config->logit_scale;
 }
 
 static void read_temperature(struct model_keys *keys, struct model_config *config)

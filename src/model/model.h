@@ -19,7 +19,23 @@
 
 /* ---- Architectures -------------------------------------------------------------------------- */
 
-enum model_arch { MODEL_ARCH_LLAMA, MODEL_ARCH_QWEN2, MODEL_ARCH_QWEN3, MODEL_ARCH_COUNT };
+enum model_arch {
+    MODEL_ARCH_LLAMA,
+    MODEL_ARCH_QWEN2,
+    MODEL_ARCH_QWEN3,
+    MODEL_ARCH_GEMMA2,
+    MODEL_ARCH_GEMMA3,
+    MODEL_ARCH_PHI3,
+    MODEL_ARCH_MISTRAL3,
+    MODEL_ARCH_GLM4,
+    MODEL_ARCH_GRANITE,
+    MODEL_ARCH_OLMO2,
+    MODEL_ARCH_SMOLLM3,
+    MODEL_ARCH_COMMAND_R,
+    MODEL_ARCH_COHERE2,
+    MODEL_ARCH_STARCODER2,
+    MODEL_ARCH_COUNT
+};
 
 /* Which pairs of a head's values RoPE rotates. */
 enum model_rope_kind {
@@ -69,6 +85,9 @@ struct model_arch_info {
     uint32_t window_default; /* tokens; 0: as the file says */
     float attention_cap, logit_cap; /* where the file does not say it */
     uint32_t reads;                 /* keys that other architectures do not read */
+    /* Models of exactly so many layers divide scores by the root of embedding_length / head_count
+     * in place of that of the head dimension; no key says so. */
+    uint32_t width_scaled_blocks;
 };
 
 enum model_reads {
@@ -85,6 +104,9 @@ enum model_reads {
     MODEL_SKIPS_PREDICTION = 1 << 10, /* the last nextn_predict_layers blocks are left out */
     MODEL_READS_SECTIONS = 1 << 11,   /* with rope.dimension_sections pairs are split halves */
     MODEL_IGNORES_ATTENTION_CAP = 1 << 12,
+    MODEL_NEEDS_WINDOW = 1 << 13,
+    MODEL_NEEDS_LOGIT_SCALE = 1 << 14,
+    MODEL_MAY_NOT_ROTATE = 1 << 15, /* where rope.scaling.finetuned is false */
 };
 
 const struct model_arch_info *model_arch_info(enum model_arch arch);
@@ -146,6 +168,7 @@ struct model_config {
     uint64_t local_layers[MODEL_BLOCK_LIMIT / 64]; /* a bit for each layer */
     bool tied_embeddings; /* no output.weight: token_embd is used instead */
     bool has_rope_freqs;
+    bool has_rope_factors; /* for short and for long contexts */
     bool has_fused_qkv; /* attn_qkv in place of attn_q, attn_k and attn_v */
     bool has_fused_qkv_bias;
 };
@@ -235,6 +258,17 @@ struct model_shape {
     bool tied_embeddings;
     float rope_freqs_factor; /* Llama 3.1 and later scale low frequencies by this; 0: no such tensor
                               */
+    /* What only some architectures have; 0: none, or as the architecture says. */
+    uint32_t rope_dimensions; /* rotated values of a head */
+    enum model_rope_scaling rope_scaling;
+    float rope_scaling_factor;
+    uint32_t rope_original_context;
+    float rope_attention_factor; /* with MODEL_ROPE_SCALING_LONG */
+    uint32_t window;
+    float embedding_scale, residual_scale, attention_scale, logit_scale;
+    float temperature_scale;
+    bool has_fused_qkv;
+    bool has_qkv_biases, has_head_norms; /* where they are optional */
 };
 
 size_t model_shape_count(void);

@@ -16,7 +16,7 @@ void model_problem_add(struct model_report *report, enum model_problem_kind kind
 
 /* arch.c: by general.architecture; false if unknown. */
 bool model_arch_find(struct text_view name, enum model_arch *ret_arch);
-/* "llama, qwen2, qwen3" */
+/* "llama, qwen2, qwen3, ..." */
 const char *model_arch_list(void);
 
 /* config.c: fills report->config; sets config_known if nothing it needs is missing. */
@@ -29,7 +29,10 @@ void model_layers_read(struct model_keys *keys, struct model_config *config);
 /* vocabulary.c: tokens, scores, types and special ids agree with each other and with vocab_size. */
 void model_vocabulary_check(const struct gguf_file *file, struct model_report *report);
 
-/* tensor_table.c: compares every tensor of the file with the table. */
+/* tensor_table.c: what follows "blk.N." in the names of a layer's tensors, or the whole name. */
+const char *model_role_name(enum model_role role);
+
+/* tensor_check.c: compares every tensor of the file with the table. */
 void model_tensors_check(const struct gguf_file *file, struct model_report *report);
 
 /* shapes.c: compares with the pinned shape, number by number. */

@@ -30,8 +30,7 @@ static void run_aside(struct bench *bench, const struct device_launch *work, boo
 
 /* One defect, between the launches of a layer. */
 static void plant(struct bench *bench, enum defect defect, struct device_view x,
-                  struct device_view y, const struct device_launch *plain,
-                  struct gate_params *gate)
+                  struct device_view y, const struct device_launch *plain, struct gate_params *gate)
 {
     const struct add_params add = { 1.0f };
     struct poke_params poke = { .offset = 4096 };

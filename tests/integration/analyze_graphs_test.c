@@ -101,8 +101,8 @@ static void graphs_are_followed(void **state)
     }
 }
 
-/* The ring has forgotten the buffers and the recording of the graph, and there was no live analysis:
- * the tables of the file still know. */
+/* The ring has forgotten the buffers and the recording of the graph, and there was no live
+ * analysis: the tables of the file still know. */
 static void tables_outlive_the_ring(void **state)
 {
     struct bench bench;

@@ -8,6 +8,49 @@
 #include <math.h>
 #include <stdio.h>
 
+/* What real models of a family have, so small that it shows in a short sequence. */
+static void vary_shape(struct model_shape *shape)
+{
+    uint32_t reads = model_arch_info(shape->arch)->reads;
+    shape->has_qkv_biases = shape->arch == MODEL_ARCH_GLM4 || shape->arch == MODEL_ARCH_PHI3;
+    if (shape->arch == MODEL_ARCH_PHI3 || shape->arch == MODEL_ARCH_GLM4)
+        shape->rope_dimensions = 48;
+    shape->tied_embeddings |= reads & (MODEL_SCALES_EMBEDDING | MODEL_MULTIPLIES_LOGITS);
+    if (reads & MODEL_READS_WINDOW) {
+        shape->window = 5;
+        shape->block_count = model_arch_info(shape->arch)->window_period + 1;
+    }
+    if (model_arch_info(shape->arch)->local_rope == MODEL_LOCAL_ROPE_OWN_BASE) {
+        shape->rope_base = 1e6f;
+        shape->rope_scaling = MODEL_ROPE_SCALING_LINEAR;
+        shape->rope_scaling_factor = 8;
+    }
+    if (model_arch_info(shape->arch)->local_rope == MODEL_LOCAL_ROPE_UNSCALED ||
+        reads & MODEL_READS_YARN) {
+        shape->rope_scaling = MODEL_ROPE_SCALING_YARN;
+        shape->rope_scaling_factor = 4;
+        shape->rope_original_context = 8;
+    }
+    if (reads & MODEL_READS_LONGROPE && !(reads & MODEL_READS_YARN)) {
+        shape->rope_scaling = MODEL_ROPE_SCALING_LONG;
+        shape->rope_original_context = 32;
+        shape->rope_attention_factor = 1.2f;
+        shape->has_fused_qkv = true;
+    }
+    if (model_arch_info(shape->arch)->unrotated_every)
+        shape->block_count = model_arch_info(shape->arch)->unrotated_every + 1;
+    if (reads & MODEL_READS_TEMPERATURE)
+        shape->temperature_scale = 0.3f;
+    if (reads & MODEL_READS_SCALES) {
+        shape->embedding_scale = 3;
+        shape->residual_scale = 0.4f;
+        shape->attention_scale = 0.07f;
+    }
+    if (reads & (MODEL_MULTIPLIES_LOGITS | MODEL_DIVIDES_LOGITS))
+        shape->logit_scale = 0.25f;
+    shape->has_head_norms = model_arch_info(shape->arch)->head_norm == MODEL_HEAD_NORM_OWN;
+}
+
 struct model_shape scene_shape(enum model_arch arch)
 {
     struct model_shape shape = *model_shape_find("tiny");
@@ -26,6 +69,7 @@ struct model_shape scene_shape(enum model_arch arch)
     }
     if (arch == MODEL_ARCH_LLAMA)
         shape.rope_freqs_factor = 8;
+    vary_shape(&shape);
     return shape;
 }
 

@@ -16,7 +16,7 @@ struct scene {
     struct error err;
 };
 
-/* Three layers, 320 tokens, a context of 64; what differs between architectures differs. */
+/* Three layers or more, 320 tokens, a context of 64; what differs between architectures differs. */
 struct model_shape scene_shape(enum model_arch arch);
 
 /* Writes the model and reads it; scene_end closes it. */

@@ -169,8 +169,8 @@ static inline void lab_open(struct lab *lab, enum cpu_path path, uint32_t thread
     lab_open_with(lab, path, &options);
 }
 
-/* Nothing next to a buffer was written, as far as is known by now: of launches that were waited for,
- * and of buffers that were destroyed. */
+/* Nothing next to a buffer was written, as far as is known by now: of launches that were waited
+ * for, and of buffers that were destroyed. */
 static inline void lab_check(const struct lab *lab)
 {
     uint64_t count = __atomic_load_n(&lab->watch.canary_count, __ATOMIC_RELAXED);

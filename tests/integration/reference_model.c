@@ -1,5 +1,6 @@
 /* reference_model.c - see reference_model.h. */
 #include "reference_model.h"
+#include "reference_rope.h"
 #include "reference_rounding.h"
 
 #include "tensor/quant.h"
@@ -11,17 +12,21 @@
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
-#define TENSOR_LIMIT 128
+#define TENSOR_LIMIT 320
 
 struct loaded {
     char name[96];
     enum dtype dtype;
+    size_t rows;
     double *values; /* rows one after the other; NULL if the file has none */
 };
 
 /* A model and how it is run. */
 struct subject {
     const struct gguf_file *file;
+    const struct model_config *config;
+    const struct model_arch_info *arch;
+    uint32_t context;                          /* that the engine is opened with */
     const struct reference_rounding *rounding; /* or NULL */
     size_t token;                              /* at which we are */
     struct loaded tensors[TENSOR_LIMIT];       /* what was asked for until now */
@@ -41,6 +46,7 @@ static void decode(const struct gguf_file *file, struct loaded *loaded)
     for (size_t i = 0; i < count; i++)
         loaded->values[i] = (double)decoded[i];
     loaded->dtype = tensor->dtype;
+    loaded->rows = (size_t)tensor->shape.dims[1];
     free(decoded);
 }
 
@@ -121,123 +127,217 @@ static double dot(const double *a, const double *b, size_t count)
     return sums[0] + sums[1] + sums[2] + sums[3] + sums[4] + sums[5] + sums[6] + sums[7];
 }
 
+/* The weights of that name and their first row, *ret_first: a tensor of their own, or rows of one
+ * that several share. */
+static const struct loaded *find_weights(struct subject *subject, int layer, const char *name,
+                                         size_t *ret_first)
+{
+    const struct model_config *config = subject->config;
+    size_t query = (size_t)config->head_count * config->head_dim;
+    size_t kv = (size_t)config->head_count_kv * config->head_dim;
+    char weight_name[64];
+    snprintf(weight_name, sizeof(weight_name), "%s.weight", name);
+    const struct loaded *weights = find(subject, layer, weight_name);
+    *ret_first = 0;
+    if (strcmp(name, "ffn_up") == 0 && weights->rows == 2 * (size_t)config->feed_forward_length)
+        *ret_first = config->feed_forward_length; /* the gate's rows stand first */
+    if (weights->values)
+        return weights;
+    if (strcmp(name, "ffn_gate") == 0)
+        return find(subject, layer, "ffn_up.weight");
+    if (strcmp(name, "attn_k") == 0)
+        *ret_first = query;
+    if (strcmp(name, "attn_v") == 0)
+        *ret_first = query + kv;
+    return strcmp(name, "output") == 0 ? find(subject, layer, "token_embd.weight") /* tied */
+                                       : find(subject, layer, "attn_qkv.weight");
+}
+
 /* out[rows] = weights [k, rows] x + bias. */
 static void multiply(struct subject *subject, int layer, const char *name, const char *input_name,
                      const double *input, size_t k, size_t rows, double *out)
 {
-    char weight_name[64], bias_name[64];
+    char bias_name[64];
+    size_t first;
     double *x = malloc(k * sizeof(*x));
     ASSERT(x);
     memcpy(x, input, k * sizeof(*x));
-    snprintf(weight_name, sizeof(weight_name), "%s.weight", name);
     snprintf(bias_name, sizeof(bias_name), "%s.bias", name);
-    const struct loaded *weights = find(subject, layer, weight_name);
+    const struct loaded *weights = find_weights(subject, layer, name, &first);
     const double *bias = load(subject, layer, bias_name);
-    if (!weights->values)
-        weights = find(subject, layer, "token_embd.weight"); /* tied */
     round_row(subject, weights->dtype, input_name, layer, x, k);
     for (size_t r = 0; r < rows; r++)
-        out[r] = (bias ? bias[r] : 0) + dot(weights->values + r * k, x, k);
+        out[r] = (bias ? bias[r] : 0) + dot(weights->values + (first + r) * k, x, k);
     free(x);
 }
 
-static void normalise(const double *x, const double *weight, size_t n, double epsilon, double *out)
+/* weight or bias may be NULL. is_layer: less the mean. */
+static void normalise(const double *x, const double *weight, const double *bias, size_t n,
+                      bool is_layer, double epsilon, double *out)
 {
-    double sum = 0;
+    double mean = 0, sum = 0;
+    for (size_t i = 0; i < n && is_layer; i++)
+        mean += x[i] / (double)n;
     for (size_t i = 0; i < n; i++)
-        sum += x[i] * x[i];
+        sum += (x[i] - mean) * (x[i] - mean);
     double scale = 1 / sqrt(sum / (double)n + epsilon);
     for (size_t i = 0; i < n; i++)
-        out[i] = x[i] * scale * weight[i];
+        out[i] = (x[i] - mean) * scale * weight[i] + (bias ? bias[i] : 0);
+}
+
+/* What enters a block: the row as it is where there is no such norm. */
+static void enter(struct subject *subject, int layer, const char *name, const double *x,
+                  double *out)
+{
+    char weight_name[64], bias_name[64];
+    size_t width = subject->config->embedding_length;
+    snprintf(weight_name, sizeof(weight_name), "%s.weight", name);
+    snprintf(bias_name, sizeof(bias_name), "%s.bias", name);
+    const double *weight = load(subject, layer, weight_name);
+    if (weight)
+        normalise(x, weight, load(subject, layer, bias_name), width,
+                  subject->arch->norm == MODEL_NORM_LAYER, (double)subject->config->rms_epsilon,
+                  out);
+    else
+        memcpy(out, x, width * sizeof(*out));
+}
+
+/* x += what a block gives, after its norm and scale. */
+static void leave(struct subject *subject, int layer, const char *post_norm, double *added,
+                  double *x)
+{
+    size_t width = subject->config->embedding_length;
+    const double *weight = load(subject, layer, post_norm);
+    if (weight)
+        normalise(added, weight, NULL, width, false, (double)subject->config->rms_epsilon, added);
+    for (size_t i = 0; i < width; i++)
+        x[i] += (double)subject->config->residual_scale * added[i];
+}
+
+static double capped(double x, double cap)
+{
+    return cap > 0 ? cap * tanh(x / cap) : x;
 }
 
 /* Norm of each head (where the model has one), then rotation by the position. */
-static void prepare_heads(struct subject *subject, const struct model_config *config, int layer,
-                          const char *norm_name, double *x, size_t heads, size_t position)
+static void prepare_heads(struct subject *subject, int layer, bool is_query, double *x,
+                          size_t position)
 {
-    size_t dim = config->head_dim, rotated = config->rope.dimension_count;
-    const double *norm = load(subject, layer, norm_name);
+    const struct model_config *config = subject->config;
+    size_t dim = config->head_dim, heads = is_query ? config->head_count : config->head_count_kv;
+    double epsilon = (double)config->rms_epsilon;
+    const double *norm = load(subject, layer,
+                              is_query ? "attn_q_norm.weight" : "attn_k_norm.weight");
+    bool own = subject->arch->head_norm == MODEL_HEAD_NORM_OWN;
+    if (norm && subject->arch->head_norm == MODEL_HEAD_NORM_ROW)
+        normalise(x, norm, NULL, heads * dim, false, epsilon, x);
+    else
+        for (size_t h = 0; norm && h < heads; h++)
+            normalise(x + h * dim, own ? norm + h * dim : norm, NULL, dim, own, epsilon,
+                      x + h * dim);
+    enum model_layer_rope rope = model_layer(config, (uint32_t)layer).rope;
+    if (rope == MODEL_LAYER_UNROTATED)
+        return;
     const double *factors = load(subject, -1, "rope_freqs.weight");
-    for (size_t h = 0; h < heads; h++) {
-        double *head = x + h * dim;
-        if (norm)
-            normalise(head, norm, dim, (double)config->rms_epsilon, head);
-        for (size_t p = 0; p < rotated / 2; p++) {
-            double angle = (double)position *
-                           pow((double)config->rope.base, -2.0 * (double)p / (double)rotated) /
-                           (factors ? factors[p] : 1) / (double)config->rope.scaling_factor;
-            bool adjacent = config->rope.kind == MODEL_ROPE_ADJACENT;
-            size_t a = adjacent ? 2 * p : p, b = adjacent ? 2 * p + 1 : p + rotated / 2;
-            double first = head[a], second = head[b];
-            head[a] = first * cos(angle) - second * sin(angle);
-            head[b] = first * sin(angle) + second * cos(angle);
-        }
-    }
+    bool is_long = (subject->context + 255) / 256 * 256 > config->rope.original_context_length;
+    if (!factors)
+        factors = load(subject, -1,
+                       is_long ? "rope_factors_long.weight" : "rope_factors_short.weight");
+    double size = is_query && config->temperature_scale > 0
+                      ? 1 + (double)config->temperature_scale *
+                                log(1 + floor((double)position / config->temperature_length))
+                      : 1;
+    for (size_t h = 0; h < heads; h++)
+        reference_rotate(rope == MODEL_LAYER_LOCAL_ROPE ? &config->local_rope : &config->rope,
+                         factors, position, size, x + h * dim);
 }
 
 static void attend(const struct model_config *config, const double *q, const double *keys,
-                   const double *values, size_t length, double *out)
+                   const double *values, size_t length, uint32_t window, double *out)
 {
     size_t dim = config->head_dim, kv = (size_t)config->head_count_kv * dim;
+    size_t first = window && length > window ? length - window : 0;
     double *scores = malloc(length * sizeof(*scores));
     ASSERT(scores);
     for (size_t h = 0; h < config->head_count; h++) {
         size_t shared = h / (config->head_count / config->head_count_kv) * dim;
         double largest = -INFINITY, sum = 0;
-        for (size_t s = 0; s < length; s++) {
+        for (size_t s = first; s < length; s++) {
             scores[s] = 0;
             for (size_t i = 0; i < dim; i++)
                 scores[s] += q[h * dim + i] * keys[s * kv + shared + i];
-            scores[s] *= (double)config->attention_scale;
+            scores[s] = capped(scores[s] * (double)config->attention_scale,
+                               (double)config->attention_cap);
             largest = scores[s] > largest ? scores[s] : largest;
         }
-        for (size_t s = 0; s < length; s++)
+        for (size_t s = first; s < length; s++)
             sum += scores[s] = exp(scores[s] - largest);
         for (size_t i = 0; i < dim; i++) {
             out[h * dim + i] = 0;
-            for (size_t s = 0; s < length; s++)
+            for (size_t s = first; s < length; s++)
                 out[h * dim + i] += scores[s] / sum * values[s * kv + shared + i];
         }
     }
     free(scores);
 }
 
-static void run_layer(struct subject *subject, const struct model_config *config, int layer,
-                      double *x, size_t count)
+static double activated(const struct subject *subject, double x)
 {
+    double cube = x * x * x;
+    return subject->arch->activation == MODEL_ACTIVATION_SILU
+               ? x / (1 + exp(-x))
+               : x / 2 * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * cube)));
+}
+
+/* h: the input, called input_name; added: the output; rooms: 2 * feed values. */
+static void feed_forward(struct subject *subject, int layer, const char *input_name,
+                         const double *h, double *added, double *rooms)
+{
+    const struct model_config *config = subject->config;
+    size_t width = config->embedding_length, feed = config->feed_forward_length;
+    double *gate = rooms, *up = rooms + feed;
+    bool gated = load(subject, layer, "ffn_gate.weight") ||
+                 find(subject, layer, "ffn_up.weight")->rows == 2 * feed;
+    multiply(subject, layer, "ffn_up", input_name, h, width, feed, up);
+    if (gated)
+        multiply(subject, layer, "ffn_gate", input_name, h, width, feed, gate);
+    for (size_t i = 0; i < feed; i++)
+        gate[i] = gated ? activated(subject, gate[i]) * up[i] : activated(subject, up[i]);
+    multiply(subject, layer, "ffn_down", "ffn_swiglu", gate, feed, width, added);
+}
+
+static void run_layer(struct subject *subject, int layer, double *x, size_t count)
+{
+    const struct model_config *config = subject->config;
     size_t width = config->embedding_length, feed = config->feed_forward_length;
     size_t query = (size_t)config->head_count * config->head_dim;
     size_t kv = (size_t)config->head_count_kv * config->head_dim;
-    const double *attn_norm = load(subject, layer, "attn_norm.weight");
-    const double *ffn_norm = load(subject, layer, "ffn_norm.weight");
-    double *h = calloc(width + 2 * query + 2 * count * kv + width + 2 * feed, sizeof(*h));
-    ASSERT(h && attn_norm && ffn_norm);
+    uint32_t window = model_layer(config, (uint32_t)layer).window;
+    double *h = calloc(3 * width + 2 * query + 2 * count * kv + 2 * feed, sizeof(*h));
+    ASSERT(h);
     double *q = h + width, *mixed = q + query, *keys = mixed + query, *values = keys + count * kv;
-    double *added = values + count * kv, *gate = added + width, *up = gate + feed;
+    double *added = values + count * kv, *fed = added + width, *rooms = fed + width;
     for (size_t t = 0; t < count; t++) {
         double *row = x + t * width;
         subject->token = t;
-        normalise(row, attn_norm, width, (double)config->rms_epsilon, h);
+        enter(subject, layer, "attn_norm", row, h);
         multiply(subject, layer, "attn_q", "attn_norm.out", h, width, query, q);
         multiply(subject, layer, "attn_k", "attn_norm.out", h, width, kv, keys + t * kv);
         multiply(subject, layer, "attn_v", "attn_norm.out", h, width, kv, values + t * kv);
-        prepare_heads(subject, config, layer, "attn_q_norm.weight", q, config->head_count, t);
-        prepare_heads(subject, config, layer, "attn_k_norm.weight", keys + t * kv,
-                      config->head_count_kv, t);
+        prepare_heads(subject, layer, true, q, t);
+        prepare_heads(subject, layer, false, keys + t * kv, t);
         round_cached(subject, "rope_k", layer, keys + t * kv, kv);
         round_cached(subject, "attn_v", layer, values + t * kv, kv);
-        attend(config, q, keys, values, t + 1, mixed);
+        attend(config, q, keys, values, t + 1, window, mixed);
         multiply(subject, layer, "attn_output", "attn_vector", mixed, query, width, added);
-        for (size_t i = 0; i < width; i++)
-            row[i] += added[i];
-        normalise(row, ffn_norm, width, (double)config->rms_epsilon, h);
-        multiply(subject, layer, "ffn_gate", "ffn_norm.out", h, width, feed, gate);
-        multiply(subject, layer, "ffn_up", "ffn_norm.out", h, width, feed, up);
-        for (size_t i = 0; i < feed; i++)
-            gate[i] = gate[i] / (1 + exp(-gate[i])) * up[i];
-        multiply(subject, layer, "ffn_down", "ffn_swiglu", gate, feed, width, added);
-        for (size_t i = 0; i < width; i++)
-            row[i] += added[i];
+        if (subject->arch->is_parallel)
+            feed_forward(subject, layer, "attn_norm.out", h, fed, rooms);
+        leave(subject, layer, "post_attention_norm.weight", added, row);
+        if (!subject->arch->is_parallel) {
+            enter(subject, layer, "ffn_norm", row, h);
+            feed_forward(subject, layer, "ffn_norm.out", h, fed, rooms);
+        }
+        leave(subject, layer, "post_ffw_norm.weight", fed, row);
     }
     free(h);
 }
@@ -246,20 +346,26 @@ void reference_logits(const struct gguf_file *file, const struct model_config *c
                       const struct reference_rounding *rounding, const int32_t *ids, size_t count,
                       double *logits)
 {
-    struct subject subject = { .file = file, .rounding = rounding };
+    struct subject subject = { .file = file,
+                               .config = config,
+                               .arch = model_arch_info(config->arch),
+                               .context = config->context_length,
+                               .rounding = rounding };
     size_t width = config->embedding_length, vocab = config->vocab_size;
     const double *table = load(&subject, -1, "token_embd.weight");
-    const double *norm = load(&subject, -1, "output_norm.weight");
     double *x = malloc(count * width * sizeof(*x)), *h = malloc(width * sizeof(*h));
-    ASSERT(table && norm && x && h);
+    ASSERT(table && x && h);
     for (size_t t = 0; t < count; t++)
-        memcpy(x + t * width, table + (size_t)ids[t] * width, width * sizeof(*x));
+        for (size_t i = 0; i < width; i++)
+            x[t * width + i] = table[(size_t)ids[t] * width + i] * (double)config->embedding_scale;
     for (uint32_t layer = 0; layer < config->block_count; layer++)
-        run_layer(&subject, config, (int)layer, x, count);
+        run_layer(&subject, (int)layer, x, count);
     for (size_t t = 0; t < count; t++) {
         subject.token = t;
-        normalise(x + t * width, norm, width, (double)config->rms_epsilon, h);
+        enter(&subject, -1, "output_norm", x + t * width, h);
         multiply(&subject, -1, "output", "output_norm.out", h, width, vocab, logits + t * vocab);
+        for (size_t i = t * vocab; i < (t + 1) * vocab; i++)
+            logits[i] = capped(logits[i] * (double)config->logit_scale, (double)config->logit_cap);
     }
     forget(&subject);
     free(x);

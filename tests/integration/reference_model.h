@@ -24,8 +24,8 @@ struct reference_rounding {
     void *context;
 };
 
-/* Logits of every token of one sequence: count * vocab_size doubles. rounding may be NULL: nothing
- * is rounded. */
+/* Logits of every token of one sequence, by an engine with the model's own context: count *
+ * vocab_size doubles. rounding may be NULL: nothing is rounded. */
 void reference_logits(const struct gguf_file *file, const struct model_config *config,
                       const struct reference_rounding *rounding, const int32_t *ids, size_t count,
                       double *logits);

@@ -149,6 +149,8 @@ static inline void model_file_keys(struct model_file *model, const struct model_
 {
     static const char *const tokens[] = { "<unk>", "<s>", "</s>", "a", "b", "c", "d", "e" };
     const char *arch = model_arch_info(config->arch)->name;
+    uint32_t reads = model_arch_info(config->arch)->reads;
+    bool rms = model_arch_info(config->arch)->norm == MODEL_NORM_RMS;
     const struct model_edit keys[] = {
         PUT_U32("context_length", config->context_length),
         PUT_U32("embedding_length", config->embedding_length),
@@ -156,11 +158,16 @@ static inline void model_file_keys(struct model_file *model, const struct model_
         PUT_U32("feed_forward_length", config->feed_forward_length),
         PUT_U32("attention.head_count", config->head_count),
         PUT_U32("attention.head_count_kv", config->head_count_kv),
-        PUT_F32("attention.layer_norm_rms_epsilon", 1e-5),
+        PUT_F32(rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", 1e-5),
+        PUT_U32("attention.sliding_window", 64),
+        PUT_F32("logit_scale", 0.5),
     };
+    const uint32_t needed[COUNT_OF(keys)] = { [COUNT_OF(keys) - 2] = MODEL_NEEDS_WINDOW,
+                                              [COUNT_OF(keys) - 1] = MODEL_NEEDS_LOGIT_SCALE };
     model_file_key(model, "", (struct model_edit)PUT_TEXT("general.architecture", arch));
     for (size_t i = 0; i < COUNT_OF(keys); i++)
-        model_file_key(model, arch, keys[i]);
+        if (!needed[i] || reads & needed[i])
+            model_file_key(model, arch, keys[i]);
     const struct model_edit *edit = model_file_edit(model, "tokenizer.ggml.tokens");
     if (edit)
         model_file_put(model, edit);
@@ -189,7 +196,8 @@ static inline void model_file_tensors(struct model_file *model, const struct mod
         uint32_t layers = model_role_is_per_layer(role) ? config->block_count : 1;
         for (uint32_t layer = 0; layer < layers; layer++) {
             struct model_tensor planned = model_tensor(config, role, layer);
-            if (planned.presence != MODEL_REQUIRED && role != MODEL_OUTPUT)
+            if (planned.presence == MODEL_ABSENT ||
+                (planned.presence != MODEL_REQUIRED && role != MODEL_OUTPUT))
                 continue;
             const struct model_edit *edit = model_file_edit(model, planned.name);
             if (!edit)

@@ -9,6 +9,20 @@
 #define LLAMA (1u << MODEL_ARCH_LLAMA)
 #define QWEN2 (1u << MODEL_ARCH_QWEN2)
 #define QWEN3 (1u << MODEL_ARCH_QWEN3)
+#define GEMMA2 (1u << MODEL_ARCH_GEMMA2)
+#define GEMMA3 (1u << MODEL_ARCH_GEMMA3)
+#define PHI3 (1u << MODEL_ARCH_PHI3)
+#define MISTRAL3 (1u << MODEL_ARCH_MISTRAL3)
+#define GLM4 (1u << MODEL_ARCH_GLM4)
+#define GRANITE (1u << MODEL_ARCH_GRANITE)
+#define OLMO2 (1u << MODEL_ARCH_OLMO2)
+#define SMOLLM3 (1u << MODEL_ARCH_SMOLLM3)
+#define COMMAND_R (1u << MODEL_ARCH_COMMAND_R)
+#define COHERE2 (1u << MODEL_ARCH_COHERE2)
+#define STARCODER2 (1u << MODEL_ARCH_STARCODER2)
+/* Biases of queries, keys and values; norms after blocks. */
+#define MAY_BE_BIASED (EVERY & ~(QWEN2 | QWEN3 | STARCODER2))
+#define POST_NORMED (GEMMA2 | GEMMA3 | GLM4 | OLMO2)
 #define EVERY ((1u << MODEL_ARCH_COUNT) - 1)
 
 /* Layer 1 of the model in model_file.h: width 64, 4 * 16 queries, 2 * 16 keys, feed 96, 8 tokens;
@@ -22,36 +36,42 @@ static const struct {
 } table[] = {
     { MODEL_TOKEN_EMBD, "token_embd.weight", "[64, 8]", true, EVERY, 0 },
     { MODEL_OUTPUT_NORM, "output_norm.weight", "[64]", false, EVERY, 0 },
-    { MODEL_OUTPUT_NORM_BIAS, "output_norm.bias", "[64]", false, 0, 0 },
-    { MODEL_OUTPUT, "output.weight", "[64, 8]", true, 0, EVERY },
+    { MODEL_OUTPUT_NORM_BIAS, "output_norm.bias", "[64]", false, STARCODER2, 0 },
+    { MODEL_OUTPUT, "output.weight", "[64, 8]", true, OLMO2,
+      EVERY & ~(OLMO2 | GEMMA2 | COMMAND_R | COHERE2) },
     { MODEL_OUTPUT_BIAS, "output.bias", "[8]", false, 0, QWEN2 },
-    { MODEL_ROPE_FREQS, "rope_freqs.weight", "[8]", false, 0, LLAMA },
-    { MODEL_ROPE_FACTORS_SHORT, "rope_factors_short.weight", "[8]", false, 0, 0 },
-    { MODEL_ROPE_FACTORS_LONG, "rope_factors_long.weight", "[8]", false, 0, 0 },
-    { MODEL_ATTN_NORM, "blk.1.attn_norm.weight", "[64]", false, EVERY, 0 },
-    { MODEL_ATTN_NORM_BIAS, "blk.1.attn_norm.bias", "[64]", false, 0, 0 },
+    { MODEL_ROPE_FREQS, "rope_freqs.weight", "[8]", false, 0, LLAMA | MISTRAL3 | GRANITE },
+    { MODEL_ROPE_FACTORS_SHORT, "rope_factors_short.weight", "[8]", false, 0, PHI3 | MISTRAL3 },
+    { MODEL_ROPE_FACTORS_LONG, "rope_factors_long.weight", "[8]", false, 0, PHI3 | MISTRAL3 },
+    { MODEL_ATTN_NORM, "blk.1.attn_norm.weight", "[64]", false, EVERY & ~OLMO2, 0 },
+    { MODEL_ATTN_NORM_BIAS, "blk.1.attn_norm.bias", "[64]", false, STARCODER2, 0 },
     { MODEL_ATTN_Q, "blk.1.attn_q.weight", "[64, 64]", true, EVERY, 0 },
     { MODEL_ATTN_K, "blk.1.attn_k.weight", "[64, 32]", true, EVERY, 0 },
     { MODEL_ATTN_V, "blk.1.attn_v.weight", "[64, 32]", true, EVERY, 0 },
-    { MODEL_ATTN_Q_BIAS, "blk.1.attn_q.bias", "[64]", false, QWEN2, LLAMA },
-    { MODEL_ATTN_K_BIAS, "blk.1.attn_k.bias", "[32]", false, QWEN2, LLAMA },
-    { MODEL_ATTN_V_BIAS, "blk.1.attn_v.bias", "[32]", false, QWEN2, LLAMA },
+    { MODEL_ATTN_Q_BIAS, "blk.1.attn_q.bias", "[64]", false, QWEN2 | STARCODER2, MAY_BE_BIASED },
+    { MODEL_ATTN_K_BIAS, "blk.1.attn_k.bias", "[32]", false, QWEN2 | STARCODER2, MAY_BE_BIASED },
+    { MODEL_ATTN_V_BIAS, "blk.1.attn_v.bias", "[32]", false, QWEN2 | STARCODER2, MAY_BE_BIASED },
     { MODEL_ATTN_QKV, "blk.1.attn_qkv.weight", "[64, 128]", true, 0, 0 },
     { MODEL_ATTN_QKV_BIAS, "blk.1.attn_qkv.bias", "[128]", false, 0, 0 },
-    { MODEL_ATTN_Q_NORM, "blk.1.attn_q_norm.weight", "[16]", false, QWEN3, 0 },
-    { MODEL_ATTN_K_NORM, "blk.1.attn_k_norm.weight", "[16]", false, QWEN3, 0 },
+    { MODEL_ATTN_Q_NORM, "blk.1.attn_q_norm.weight", "[16]", false, QWEN3 | GEMMA3 | OLMO2,
+      COMMAND_R },
+    { MODEL_ATTN_K_NORM, "blk.1.attn_k_norm.weight", "[16]", false, QWEN3 | GEMMA3 | OLMO2,
+      COMMAND_R },
     { MODEL_ATTN_OUTPUT, "blk.1.attn_output.weight", "[64, 64]", true, EVERY, 0 },
-    { MODEL_ATTN_OUTPUT_BIAS, "blk.1.attn_output.bias", "[64]", false, 0, LLAMA },
-    { MODEL_ATTN_POST_NORM, "blk.1.post_attention_norm.weight", "[64]", false, 0, 0 },
-    { MODEL_FFN_NORM, "blk.1.ffn_norm.weight", "[64]", false, EVERY, 0 },
-    { MODEL_FFN_NORM_BIAS, "blk.1.ffn_norm.bias", "[64]", false, 0, 0 },
-    { MODEL_FFN_GATE, "blk.1.ffn_gate.weight", "[64, 96]", true, EVERY, 0 },
-    { MODEL_FFN_UP, "blk.1.ffn_up.weight", "[64, 96]", true, EVERY, 0 },
-    { MODEL_FFN_UP_BIAS, "blk.1.ffn_up.bias", "[96]", false, 0, 0 },
-    { MODEL_FFN_GATE_UP, "blk.1.ffn_up.weight", "[64, 192]", true, 0, 0 },
+    { MODEL_ATTN_OUTPUT_BIAS, "blk.1.attn_output.bias", "[64]", false, STARCODER2,
+      LLAMA | MISTRAL3 | GRANITE },
+    { MODEL_ATTN_POST_NORM, "blk.1.post_attention_norm.weight", "[64]", false, POST_NORMED, 0 },
+    { MODEL_FFN_NORM, "blk.1.ffn_norm.weight", "[64]", false,
+      EVERY & ~(OLMO2 | COMMAND_R | COHERE2), 0 },
+    { MODEL_FFN_NORM_BIAS, "blk.1.ffn_norm.bias", "[64]", false, STARCODER2, 0 },
+    { MODEL_FFN_GATE, "blk.1.ffn_gate.weight", "[64, 96]", true,
+      EVERY & ~(PHI3 | GLM4 | STARCODER2), 0 },
+    { MODEL_FFN_UP, "blk.1.ffn_up.weight", "[64, 96]", true, EVERY & ~(PHI3 | GLM4), 0 },
+    { MODEL_FFN_UP_BIAS, "blk.1.ffn_up.bias", "[96]", false, STARCODER2, 0 },
+    { MODEL_FFN_GATE_UP, "blk.1.ffn_up.weight", "[64, 192]", true, PHI3 | GLM4, 0 },
     { MODEL_FFN_DOWN, "blk.1.ffn_down.weight", "[96, 64]", true, EVERY, 0 },
-    { MODEL_FFN_DOWN_BIAS, "blk.1.ffn_down.bias", "[64]", false, 0, 0 },
-    { MODEL_FFN_POST_NORM, "blk.1.post_ffw_norm.weight", "[64]", false, 0, 0 },
+    { MODEL_FFN_DOWN_BIAS, "blk.1.ffn_down.bias", "[64]", false, STARCODER2, 0 },
+    { MODEL_FFN_POST_NORM, "blk.1.post_ffw_norm.weight", "[64]", false, POST_NORMED, 0 },
 };
 _Static_assert(COUNT_OF(table) == MODEL_ROLE_COUNT, "every role is in the table");
 
@@ -79,6 +99,27 @@ static void test_plan(void **state)
         }
         assert_int_equal(model_role_is_per_layer(table[i].role),
                          strncmp(table[i].name, "blk.", 4) == 0);
+    }
+}
+
+/* What norms of queries and keys have weights for. */
+static void test_head_norms(void **state)
+{
+    (void)state;
+    static const struct {
+        enum model_arch arch;
+        const char *q, *k;
+    } rows[] = { { MODEL_ARCH_GEMMA3, "[16]", "[16]" },
+                 { MODEL_ARCH_OLMO2, "[64]", "[32]" },
+                 { MODEL_ARCH_COMMAND_R, "[16, 4]", "[16, 2]" } };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct model_config config = model_file_config(rows[i].arch);
+        char shape[SHAPE_TEXT_BYTES];
+        struct model_tensor q = model_tensor(&config, MODEL_ATTN_Q_NORM, 0),
+                            k = model_tensor(&config, MODEL_ATTN_K_NORM, 0);
+        assert_string_equal(shape_text(&q.shape, shape), rows[i].q);
+        assert_string_equal(shape_text(&k.shape, shape), rows[i].k);
+        assert_false(q.is_matrix);
     }
 }
 
@@ -135,7 +176,10 @@ static struct model_config config_of(const struct model_shape *shape)
                                   .head_count_kv = shape->head_count_kv,
                                   .head_dim = shape->head_dim,
                                   .vocab_size = shape->vocab_size,
-                                  .rope = { .dimension_count = shape->head_dim } };
+                                  .rope = { .dimension_count = shape->head_dim },
+                                  .has_rope_factors = shape->rope_scaling ==
+                                                      MODEL_ROPE_SCALING_LONG,
+                                  .has_fused_qkv = shape->has_fused_qkv };
 }
 
 static uint64_t parameter_count(const struct model_shape *shape)
@@ -145,8 +189,12 @@ static uint64_t parameter_count(const struct model_shape *shape)
     for (size_t i = 0; i < MODEL_ROLE_COUNT; i++) {
         enum model_role role = (enum model_role)i;
         struct model_tensor expected = model_tensor(&config, role, 0);
-        bool wanted = expected.presence == MODEL_REQUIRED ||
-                      (role == MODEL_OUTPUT && !shape->tied_embeddings);
+        bool factors = role == MODEL_ROPE_FACTORS_SHORT || role == MODEL_ROPE_FACTORS_LONG;
+        bool wanted = (expected.presence == MODEL_REQUIRED && !factors) ||
+                      (role == MODEL_OUTPUT && !shape->tied_embeddings) ||
+                      (shape->has_qkv_biases &&
+                       (role == MODEL_ATTN_Q_BIAS || role == MODEL_ATTN_K_BIAS ||
+                        role == MODEL_ATTN_V_BIAS));
         uint64_t count;
         assert_true(shape_element_count(&expected.shape, &count));
         sum += !wanted ? 0 : model_role_is_per_layer(role) ? count * config.block_count : count;
@@ -174,7 +222,12 @@ static void test_parameter_counts(void **state)
         { "qwen2-72b", 72706203648 },    { "qwen3-0.6b", 596049920 },
         { "qwen3-1.7b", 1720574976 },    { "qwen3-4b", 4022468096 },
         { "qwen3-8b", 8190735360 },      { "qwen3-14b", 14768307200 },
-        { "qwen3-32b", 32762123264 },
+        { "qwen3-32b", 32762123264 },    { "gemma2-2b", 2614341888 },
+        { "gemma2-9b", 9241705984 },     { "gemma3-1b", 999885952 },
+        { "phi3-mini", 3821079552 },     { "phi4-mini", 3836021760 },
+        { "glm4-9b", 9400279040 },       { "olmo2-7b", 7298617344 },
+        { "smollm3-3b", 3075098624 },    { "command-r", 34980831232 },
+        { "command-r7b", 8028033024 },   { "starcoder2-3b", 3030371328 },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const struct model_shape *shape = model_shape_find(rows[i].slug);
@@ -281,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_fused_heads),
+        cmocka_unit_test(test_head_norms),
         cmocka_unit_test(test_heads_wider_than_the_stream),
         cmocka_unit_test(test_types_allowed),
         cmocka_unit_test(test_parameter_counts),

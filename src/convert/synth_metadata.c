@@ -1,0 +1,106 @@
+/* synth_metadata.c - the keys of a synthetic model: those that a converter writes for its
+ * architecture, with the numbers of its shape. */
+#include "convert/convert_impl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct metadata {
+    struct gguf_writer *writer;
+    const struct model_shape *shape;
+    const struct model_config *config;
+};
+
+static void put_u32(struct metadata *metadata, const char *key, uint32_t value)
+{
+    char full[96];
+    snprintf(full, sizeof(full), "%s.%s", model_arch_info(metadata->shape->arch)->name, key);
+    gguf_writer_put_u32(metadata->writer, full, value);
+}
+
+static void put_f32(struct metadata *metadata, const char *key, float value)
+{
+    char full[96];
+    snprintf(full, sizeof(full), "%s.%s", model_arch_info(metadata->shape->arch)->name, key);
+    gguf_writer_put_f32(metadata->writer, full, value);
+}
+
+static void put_rope(struct metadata *metadata)
+{
+    const struct model_shape *shape = metadata->shape;
+    put_u32(metadata, "rope.dimension_count", metadata->config->rope.dimension_count);
+    put_f32(metadata, "rope.freq_base", shape->rope_base);
+    if (shape->rope_scaling == MODEL_ROPE_SCALING_LINEAR ||
+        shape->rope_scaling == MODEL_ROPE_SCALING_YARN) {
+        char key[96];
+        snprintf(key, sizeof(key), "%s.rope.scaling.type", model_arch_info(shape->arch)->name);
+        gguf_writer_put_text(metadata->writer, key, model_rope_scaling_name(shape->rope_scaling));
+        put_f32(metadata, "rope.scaling.factor", shape->rope_scaling_factor);
+    }
+    if (shape->rope_original_context)
+        put_u32(metadata, "rope.scaling.original_context_length", shape->rope_original_context);
+    if (shape->rope_attention_factor > 0)
+        put_f32(metadata, "rope.scaling.attn_factor", shape->rope_attention_factor);
+    if (model_arch_info(shape->arch)->reads & MODEL_READS_YARN)
+        put_f32(metadata, "rope.scaling.yarn_log_multiplier", 1);
+}
+
+/* Windows, caps and scales, where the architecture has them. */
+static void put_form(struct metadata *metadata)
+{
+    const struct model_shape *shape = metadata->shape;
+    const struct model_arch_info *info = model_arch_info(shape->arch);
+    const struct {
+        const char *key;
+        float value;
+        uint32_t reads;
+    } numbers[] = {
+        { "attn_logit_softcapping", info->attention_cap, MODEL_READS_ATTENTION_CAP },
+        { "final_logit_softcapping", info->logit_cap, MODEL_READS_LOGIT_CAP },
+        { "embedding_scale", shape->embedding_scale, MODEL_READS_SCALES },
+        { "residual_scale", shape->residual_scale, MODEL_READS_SCALES },
+        { "attention.scale", shape->attention_scale, MODEL_READS_SCALES },
+        { "logit_scale", shape->logit_scale > 0 ? shape->logit_scale : 1,
+          MODEL_MULTIPLIES_LOGITS | MODEL_DIVIDES_LOGITS },
+        { "attention.temperature_scale", shape->temperature_scale, MODEL_READS_TEMPERATURE },
+    };
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        if (info->reads & numbers[i].reads && numbers[i].value > 0)
+            put_f32(metadata, numbers[i].key, numbers[i].value);
+    uint32_t window = shape->window;
+    if (!window && info->reads & MODEL_NEEDS_WINDOW)
+        window = shape->context_length;
+    if (info->reads & MODEL_READS_WINDOW && window)
+        put_u32(metadata, "attention.sliding_window", window);
+}
+
+enum status convert_put_metadata(struct gguf_writer *writer, const struct convert_synth *request,
+                                 const struct model_config *config, struct error *err)
+{
+    const struct model_shape *shape = &request->shape;
+    struct metadata all = { writer, shape, config }, *metadata = &all;
+    char name[128];
+    snprintf(name, sizeof(name), "%s synthetic, seed %" PRIu64, shape->title, request->seed);
+    gguf_writer_put_text(writer, "general.architecture", model_arch_info(shape->arch)->name);
+    gguf_writer_put_text(writer, "general.type", "model");
+    gguf_writer_put_text(writer, "general.name", name);
+    gguf_writer_put_u32(writer, "general.file_type", convert_file_type(request->type));
+    gguf_writer_put_u32(writer, "general.quantization_version", 2);
+    put_u32(metadata, "context_length", shape->context_length);
+    put_u32(metadata, "embedding_length", shape->embedding_length);
+    put_u32(metadata, "block_count", shape->block_count);
+    put_u32(metadata, "feed_forward_length", shape->feed_forward_length);
+    put_u32(metadata, "attention.head_count", shape->head_count);
+    put_u32(metadata, "attention.head_count_kv", shape->head_count_kv);
+    put_u32(metadata, "attention.key_length", shape->head_dim);
+    put_u32(metadata, "attention.value_length", shape->head_dim);
+    put_f32(metadata,
+            model_arch_info(shape->arch)->norm == MODEL_NORM_RMS
+                ? "attention.layer_norm_rms_epsilon"
+                : "attention.layer_norm_epsilon",
+            shape->rms_epsilon);
+    put_rope(metadata);
+    put_form(metadata);
+    put_u32(metadata, "vocab_size", shape->vocab_size);
+    return convert_put_vocabulary(writer, shape, err);
+}
