@@ -6,8 +6,8 @@ static const struct model_arch_info arch_infos[] = {
     /* Also Mistral, Yi, TinyLlama, SmolLM: their converters write "llama" and permute q and k so
      * that adjacent pairs are right. */
     [MODEL_ARCH_LLAMA] = { "llama", MODEL_ROPE_ADJACENT, .rope_covers_head = true },
-    [MODEL_ARCH_QWEN2] = { "qwen2", MODEL_ROPE_SPLIT_HALF },
-    [MODEL_ARCH_QWEN3] = { "qwen3", MODEL_ROPE_SPLIT_HALF },
+    [MODEL_ARCH_QWEN2] = { "qwen2", MODEL_ROPE_SPLIT_HALF, .rope_covers_head = false },
+    [MODEL_ARCH_QWEN3] = { "qwen3", MODEL_ROPE_SPLIT_HALF, .rope_covers_head = false },
     [MODEL_ARCH_GEMMA2] = { "gemma2", MODEL_ROPE_SPLIT_HALF, .activation = MODEL_ACTIVATION_GELU,
                             .window_period = 2, .window_default = 4096, .attention_cap = 50,
                             .logit_cap = 30,
