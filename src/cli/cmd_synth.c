@@ -31,7 +31,8 @@ static const struct cli_option options[] = {
       NULL, false },
     { "--arch", "NAME", CLI_TEXT, offsetof(struct settings, arch),
       "architecture instead of the shape's",
-      "llama qwen2 qwen3 gemma2 gemma3 phi3 mistral3 glm4 granite olmo2 smollm3 command-r cohere2 "
+      "llama qwen2 qwen3 gemma2 gemma3 gemma4 phi3 mistral3 glm4 granite olmo2 smollm3 command-r "
+      "cohere2 "
       "starcoder2",
       false },
     { "--width", "N", CLI_U32, offsetof(struct settings, width),

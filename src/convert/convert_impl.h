@@ -29,6 +29,9 @@ MUST_CHECK enum status convert_put_metadata(struct gguf_writer *writer,
                                             const struct convert_synth *request,
                                             const struct model_config *config, struct error *err);
 
+/* Where the shape's layers differ: every other one has a window, from the first on. */
+void convert_unlike_layers(const struct model_shape *shape, struct model_config *config);
+
 /* synth_vocabulary.c: the tokenizer.* keys, exactly shape->vocab_size tokens. */
 MUST_CHECK enum status convert_put_vocabulary(struct gguf_writer *writer,
                                               const struct model_shape *shape, struct error *err);

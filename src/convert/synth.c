@@ -229,6 +229,8 @@ static bool is_wanted(const struct synthesis *synthesis, enum model_role role,
                (presence == MODEL_OPTIONAL && !synthesis->config.tied_embeddings);
     if (role == MODEL_ROPE_FREQS)
         return synthesis->config.has_rope_freqs && presence != MODEL_ABSENT;
+    if (role == MODEL_ATTN_V || role == MODEL_LAYER_OUTPUT_SCALE)
+        return presence != MODEL_ABSENT;
     if (role == MODEL_ATTN_Q_BIAS || role == MODEL_ATTN_K_BIAS || role == MODEL_ATTN_V_BIAS)
         return presence == MODEL_REQUIRED ||
                (presence == MODEL_OPTIONAL && synthesis->request->shape.has_qkv_biases);
@@ -314,7 +316,7 @@ static enum status check_shape(const struct model_shape *shape, struct error *er
 
 static struct model_config config_of(const struct model_shape *shape)
 {
-    return (struct model_config){
+    struct model_config config = {
         .arch = shape->arch,
         .context_length = shape->context_length,
         .embedding_length = shape->embedding_length,
@@ -331,6 +333,8 @@ static struct model_config config_of(const struct model_shape *shape)
         .has_rope_factors = shape->rope_scaling == MODEL_ROPE_SCALING_LONG,
         .has_fused_qkv = shape->has_fused_qkv
     };
+    convert_unlike_layers(shape, &config);
+    return config;
 }
 
 static enum status synthesise(struct synthesis *synthesis, struct error *err)

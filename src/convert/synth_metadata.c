@@ -74,6 +74,37 @@ static void put_form(struct metadata *metadata)
         put_u32(metadata, "attention.sliding_window", window);
 }
 
+void convert_unlike_layers(const struct model_shape *shape, struct model_config *config)
+{
+    if (!(model_arch_info(shape->arch)->reads & MODEL_LAYERS_DIFFER))
+        return;
+    config->window = shape->window ? shape->window : shape->context_length;
+    config->local_head_dim = shape->local_head_dim ? shape->local_head_dim : shape->head_dim;
+    config->shared_kv_count = shape->shared_kv_count;
+    config->layer_input_length = shape->layer_input_length;
+    for (uint32_t layer = 0; layer < config->block_count; layer += 2)
+        config->local_layers[layer / 64] |= UINT64_C(1) << layer % 64;
+}
+
+static void put_unlike_layers(struct metadata *metadata)
+{
+    const struct model_config *config = metadata->config;
+    uint8_t flags[MODEL_BLOCK_LIMIT];
+    char key[96];
+    if (!(model_arch_info(config->arch)->reads & MODEL_LAYERS_DIFFER))
+        return;
+    for (uint32_t layer = 0; layer < config->block_count; layer++)
+        flags[layer] = model_layer(config, layer).window > 0;
+    snprintf(key, sizeof(key), "%s.attention.sliding_window_pattern",
+             model_arch_info(config->arch)->name);
+    gguf_writer_put_array(metadata->writer, key, GGUF_BOOL, flags, config->block_count);
+    put_u32(metadata, "attention.key_length_swa", config->local_head_dim);
+    put_u32(metadata, "attention.value_length_swa", config->local_head_dim);
+    put_u32(metadata, "rope.dimension_count_swa", config->local_head_dim);
+    put_u32(metadata, "attention.shared_kv_layers", config->shared_kv_count);
+    put_u32(metadata, "embedding_length_per_layer_input", config->layer_input_length);
+}
+
 enum status convert_put_metadata(struct gguf_writer *writer, const struct convert_synth *request,
                                  const struct model_config *config, struct error *err)
 {
@@ -101,6 +132,7 @@ enum status convert_put_metadata(struct gguf_writer *writer, const struct conver
             shape->rms_epsilon);
     put_rope(metadata);
     put_form(metadata);
+    put_unlike_layers(metadata);
     put_u32(metadata, "vocab_size", shape->vocab_size);
     return convert_put_vocabulary(writer, shape, err);
 }

@@ -160,7 +160,7 @@ enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
     TRY(engine_argmax_check_none(engine, "fork", err));
     for (uint32_t i = 0; source != target && length && i < engine->config.block_count; i++) {
         const struct device_view *caches[] = { &engine->layers[i].keys, &engine->layers[i].values };
-        for (size_t c = 0; c < COUNT_OF(caches); c++) {
+        for (size_t c = 0; c < COUNT_OF(caches) && engine_has(caches[c]); c++) {
             struct device_view from = engine_slots(engine, caches[c], source, length);
             struct device_view to = engine_slots(engine, caches[c], target, length);
             TRY(device_copy_within(engine->device, engine->stream, &to, &from, DEVICE_HERE, err));

@@ -14,7 +14,8 @@ struct engine_projection {
 struct engine_layer {
     struct device_view weights[MODEL_ROLE_COUNT]; /* those that are per layer; they own buffers */
     struct engine_projection q, k, v, gate, up;   /* among these */
-    struct device_view keys, values;              /* [kv_dim, slots] */
+    float output_scale;              /* of the residual stream after the layer; 1: none */
+    struct device_view keys, values; /* [kv_dim, slots]; absent: another layer's are used */
 };
 
 /* Activations with a row for each token of the largest batch; a smaller batch uses the first rows.
@@ -27,6 +28,9 @@ struct engine_scratch {
     struct device_view k, v;     /* [kv_dim, tokens] */
     struct device_view added;    /* [width, tokens]: what a block adds to the stream */
     struct device_view gate, up; /* [feed, tokens] */
+    /* [layer_input_length * layers, tokens]: what each layer has of its own for a token, and a part
+     * of it on its way there. */
+    struct device_view layer_inputs, layer_projected;
     struct device_view packed;   /* I8 [bytes, tokens]: room for the widest input of any matmul */
     struct device_view gathered; /* [width, logits rows]: the rows that want logits */
     /* [vocab, logits rows] and [vocab, sequences]; the second one is for every other batch of
@@ -39,6 +43,7 @@ struct engine_scratch {
      * they are turned by another table than keys; of layers with a window. The second and the third
      * are absent where all use the first. */
     struct device_view rope_table, rope_table_q, rope_table_local;
+    struct device_view ones; /* [head_dim, 1]: the weights of norms that have none */
 };
 
 /* Points of the forward pass after which a tensor can be tapped. */
@@ -127,6 +132,10 @@ struct engine {
 
 /* projections.c: fills in the projections of every layer, whose weights are bound. */
 void engine_find_projections(struct engine *engine);
+
+/* memory.c: what rows of a layer are wide, if the field of struct engine_scratch with that offset
+ * has other widths in other layers; else 0. */
+uint64_t engine_layer_width(const struct engine *engine, size_t offset, int32_t layer);
 
 /* weights.c: imports or uploads every tensor of the table. */
 MUST_CHECK enum status engine_bind_weights(struct engine *engine, const struct gguf_file *file,

@@ -13,15 +13,6 @@ struct norm {
     const struct device_view *weight, *bias;
 };
 
-/* x += added, if that is pending. */
-static enum status settle(struct pass *pass)
-{
-    if (!pass->is_pending)
-        return STATUS_OK;
-    pass->is_pending = false;
-    return ops_add(&pass->target, &pass->x, &pass->added, pass->err);
-}
-
 /* What enters a block: the residual stream, normed if there is such a norm and then packed for the
  * matmul with `next` (or NULL). */
 static enum status enter(struct pass *pass, int32_t layer, struct norm norm,
@@ -35,7 +26,7 @@ static enum status enter(struct pass *pass, int32_t layer, struct norm norm,
     pass->is_packed = engine_has(norm.weight) && next;
     pass->input = engine_has(norm.weight) ? &pass->normed : &pass->x;
     if (!engine_has(norm.weight))
-        return settle(pass);
+        return pass_settle(pass);
     pass->is_pending = false;
     if (next)
         packing = pass_packing(&packed, pass, next);
@@ -80,7 +71,7 @@ static enum status normalise_heads(struct pass *pass, const struct device_view *
         return ops_rms_norm(&pass->target, x, NULL, weight, x, NULL, epsilon, pass->err);
     case MODEL_HEAD_NORM_OWN:
         return ops_layer_norm(&pass->target, x, NULL, &row, NULL, x, NULL,
-                              &(struct ops_layer_norm_settings){ epsilon, config->head_dim },
+                              &(struct ops_layer_norm_settings){ epsilon, pass->layer.head_dim },
                               pass->err);
     case MODEL_HEAD_NORM_EACH:
         break;
@@ -88,8 +79,10 @@ static enum status normalise_heads(struct pass *pass, const struct device_view *
     return ops_head_norm(&pass->target, x, weight, epsilon, pass->err);
 }
 
-static enum status rotate(struct pass *pass, int32_t index, enum model_layer_rope rope)
+static enum status rotate(struct pass *pass, int32_t index, const struct device_view *also)
 {
+    enum model_layer_rope rope = pass->layer.rope;
+    uint32_t head_dim = pass->layer.head_dim;
     const struct engine_scratch *scratch = &pass->engine->scratch;
     const struct model_config *config = &pass->engine->config;
     bool adjacent = config->rope.kind == MODEL_ROPE_ADJACENT;
@@ -100,12 +93,13 @@ static enum status rotate(struct pass *pass, int32_t index, enum model_layer_rop
         return STATUS_OK;
     pass_label(pass, index, "rope_qk", DEVICE_HERE);
     if (!apart)
-        return ops_rope(&pass->target, &pass->q, &pass->k, &pass->positions, table,
-                        config->head_dim, adjacent, pass->err);
-    TRY(ops_rope(&pass->target, &pass->q, NULL, &pass->positions, &scratch->rope_table_q,
-                 config->head_dim, adjacent, pass->err));
-    return ops_rope(&pass->target, &pass->k, NULL, &pass->positions, table, config->head_dim,
-                    adjacent, pass->err);
+        return ops_rope(&pass->target, &pass->q, also, &pass->positions, table, head_dim, adjacent,
+                        pass->err);
+    TRY(ops_rope(&pass->target, &pass->q, NULL, &pass->positions, &scratch->rope_table_q, head_dim,
+                 adjacent, pass->err));
+    return also ? ops_rope(&pass->target, also, NULL, &pass->positions, table, head_dim, adjacent,
+                           pass->err)
+                : STATUS_OK;
 }
 
 /* Queries, keys and values, ready to be looked up. */
@@ -119,16 +113,25 @@ static enum status make_heads(struct pass *pass, int32_t index)
                                            pass_optional(&layer->k.bias),
                                            pass_optional(&layer->v.bias) };
     const struct device_view *outs[] = { &pass->q, &pass->k, &pass->v };
+    bool owns = pass->layer.cache == (uint32_t)index; /* else keys and values are there already */
     pass_label(pass, index, "attn_qkv", DEVICE_HERE);
-    TRY(pass_multiply(pass, pass->input, pass->is_packed, 3, inputs, biases, outs));
+    TRY(pass_multiply(pass, pass->input, pass->is_packed, owns ? 3 : 1, inputs, biases, outs));
     TRY(pass_reach(pass, ENGINE_QKV_MULTIPLIED, index));
     if (engine_has(&weights[MODEL_ATTN_Q_NORM])) {
         pass_label(pass, index, "attn_head_norm", DEVICE_HERE);
         TRY(normalise_heads(pass, &pass->q, &weights[MODEL_ATTN_Q_NORM]));
-        TRY(normalise_heads(pass, &pass->k, &weights[MODEL_ATTN_K_NORM]));
+        if (owns)
+            TRY(normalise_heads(pass, &pass->k, &weights[MODEL_ATTN_K_NORM]));
     }
-    TRY(rotate(pass, index, model_layer(&pass->engine->config, (uint32_t)index).rope));
+    if (owns && pass->arch->reads & MODEL_NORMS_VALUES) {
+        struct device_view ones = pass->engine->scratch.ones;
+        ones.shape.dims[0] = pass->layer.head_dim;
+        TRY(normalise_heads(pass, &pass->v, &ones));
+    }
+    TRY(rotate(pass, index, owns ? &pass->k : NULL));
     TRY(pass_reach(pass, ENGINE_HEADS_READY, index));
+    if (!owns)
+        return pass_reach(pass, ENGINE_KV_APPENDED, index);
     pass_label(pass, index, "kv_append", DEVICE_HERE);
     TRY(ops_kv_append(&pass->target, &pass->k, &pass->v, &pass->slots, &layer->keys, &layer->values,
                       pass->err));
@@ -139,11 +142,11 @@ static enum status attend(struct pass *pass, int32_t index)
 {
     struct engine *engine = pass->engine;
     const struct model_config *config = &engine->config;
-    struct engine_layer *layer = &engine->layers[index];
-    const struct device_view *weights = layer->weights;
-    uint32_t window = model_layer(config, (uint32_t)index).window;
+    const struct device_view *weights = engine->layers[index].weights;
+    const struct engine_layer *cache = &engine->layers[pass->layer.cache];
+    uint32_t window = pass->layer.window;
     struct ops_attention_settings settings = {
-        .head_dim = config->head_dim,
+        .head_dim = pass->layer.head_dim,
         .scale = config->attention_scale,
         .same_sequence = engine->same_sequence,
         .window = window < engine->budget.options.context ? window : 0,
@@ -153,7 +156,7 @@ static enum status attend(struct pass *pass, int32_t index)
     pass_label(pass, index, "attention", DEVICE_HERE);
     struct device_view packed;
     struct ops_packing packing = pass_packing(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
-    TRY(ops_attention(&pass->target, &pass->q, &layer->keys, &layer->values, &pass->starts,
+    TRY(ops_attention(&pass->target, &pass->q, &cache->keys, &cache->values, &pass->starts,
                       &pass->positions, &pass->attn_out, &packing, &settings, pass->err));
     TRY(pass_reach(pass, ENGINE_ATTENDED, index));
     pass_label(pass, index, "attn_output", DEVICE_HERE);
@@ -205,12 +208,24 @@ static enum status feed(struct pass *pass, int32_t index)
 
 /* ---- A layer -------------------------------------------------------------------------------- */
 
+/* Rows as wide as they are in this layer. */
+static void shape_rows(struct pass *pass, int32_t index)
+{
+    uint64_t dim;
+    pass->layer = model_layer(&pass->engine->config, (uint32_t)index);
+    dim = pass->layer.head_dim;
+    pass->q.shape.dims[0] = pass->attn_out.shape.dims[0] = pass->engine->config.head_count * dim;
+    pass->k.shape.dims[0] = pass->v.shape.dims[0] = pass->layer.head_count_kv * dim;
+    pass->gate.shape.dims[0] = pass->up.shape.dims[0] = pass->layer.feed_forward_length;
+}
+
 static enum status run_layer(struct pass *pass, int32_t index)
 {
     const struct engine_layer *layer = &pass->engine->layers[index];
     const struct device_view *weights = layer->weights;
     const struct device_view *first = engine_has(&layer->gate.weights) ? &layer->gate.weights
                                                                        : &layer->up.weights;
+    shape_rows(pass, index);
     TRY(enter(
         pass, index,
         (struct norm){ "attn_norm", &weights[MODEL_ATTN_NORM], &weights[MODEL_ATTN_NORM_BIAS] },
@@ -219,7 +234,7 @@ static enum status run_layer(struct pass *pass, int32_t index)
     TRY(attend(pass, index));
     if (pass->arch->is_parallel) { /* with the input that attention had */
         pass_label(pass, index, "attn_add", DEVICE_HERE);
-        TRY(settle(pass));
+        TRY(pass_settle(pass));
         pass->is_packed = false;
     } else {
         TRY(enter(
@@ -228,7 +243,14 @@ static enum status run_layer(struct pass *pass, int32_t index)
             first));
     }
     TRY(pass_reach(pass, ENGINE_FFN_NORMED, index));
-    return feed(pass, index);
+    TRY(feed(pass, index));
+    if (engine_has(&weights[MODEL_LAYER_INPUT_GATE]))
+        TRY(layer_input_add(pass, index));
+    if (layer->output_scale == 1)
+        return STATUS_OK;
+    pass_label(pass, index, "layer_scale", DEVICE_HERE);
+    TRY(pass_settle(pass));
+    return ops_scale(&pass->target, &pass->x, layer->output_scale, 0, pass->err);
 }
 
 /* ---- Logits --------------------------------------------------------------------------------- */
@@ -305,6 +327,8 @@ enum status engine_run(struct engine *engine, uint64_t token_count, uint64_t log
         TRY(ops_scale(&pass.target, &pass.x, engine->config.embedding_scale, 0, err));
     }
     TRY(pass_reach(&pass, ENGINE_EMBEDDED, -1));
+    if (engine_has(&engine->globals[MODEL_LAYER_TOKEN_EMBD]))
+        TRY(layer_inputs_make(&pass));
     for (uint32_t i = 0; i < engine->config.block_count; i++)
         TRY(run_layer(&pass, (int32_t)i));
     return logits_count ? compute_logits(&pass, logits_count) : STATUS_OK;

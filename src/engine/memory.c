@@ -22,35 +22,60 @@ uint32_t engine_batch_default(bool on_gpu)
 
 struct sizes {
     uint64_t width, query, kv, feed, vocab, rotated;
+    uint64_t rotated_local; /* 0: no table of their own */
+    uint64_t inputs;        /* of all layers */
+    uint64_t ones;
     uint64_t packed; /* bytes of the longest packed row of any weight type */
-    bool own_q_table, own_local_table;
+    bool own_q_table;
 };
 
-static struct sizes sizes_of(const struct model_config *config, const struct ops *ops)
+/* The longest packed row of any input of a matmul. */
+static void find_packed(struct sizes *sizes, const struct model_config *config,
+                        const struct ops *ops)
 {
-    struct sizes sizes = { .width = config->embedding_length,
-                           .query = (uint64_t)config->head_count * config->head_dim,
-                           .kv = (uint64_t)config->head_count_kv * config->head_dim,
-                           .feed = config->feed_forward_length,
-                           .vocab = config->vocab_size,
-                           .rotated = config->rope.dimension_count,
-                           .own_q_table = config->temperature_scale != 0,
-                           .own_local_table = config->has_local_rope };
-    const uint64_t inputs[] = { sizes.width, sizes.query, sizes.feed };
+    uint64_t inputs[MODEL_UNLIKE_LIMIT + 4] = { sizes->width, sizes->query, sizes->feed,
+                                                config->layer_input_length };
+    size_t count = 4;
+    for (uint32_t i = 0; i < config->block_count && i < MODEL_UNLIKE_LIMIT; i++)
+        inputs[count++] = model_layer(config, i).feed_forward_length;
     for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
         if (!model_dtype_allowed(true, (enum dtype)dtype))
             continue;
-        for (size_t i = 0; i < COUNT_OF(inputs); i++) {
+        for (size_t i = 0; i < count; i++) {
             /* A row that is not a whole number of a type's blocks has no weights of that type. */
-            if (inputs[i] % dtype_info((enum dtype)dtype)->block_elements)
+            if (!inputs[i] || inputs[i] % dtype_info((enum dtype)dtype)->block_elements)
                 continue;
             /* A device may pack one token and many tokens differently. */
             uint64_t one = ops_packed_row_bytes(ops, (enum dtype)dtype, inputs[i], 1);
             uint64_t many = ops_packed_row_bytes(ops, (enum dtype)dtype, inputs[i], UINT32_MAX);
-            uint64_t bytes = max_u64(one, many);
-            sizes.packed = max_u64(bytes, sizes.packed);
+            sizes->packed = max_u64(max_u64(one, many), sizes->packed);
         }
     }
+}
+
+static struct sizes sizes_of(const struct model_config *config, const struct ops *ops)
+{
+    struct sizes sizes = { .width = config->embedding_length,
+                           .vocab = config->vocab_size,
+                           .rotated = config->rope.dimension_count,
+                           .rotated_local = config->has_local_rope
+                                                ? config->local_rope.dimension_count
+                                                : 0,
+                           .inputs = (uint64_t)config->layer_input_length * config->block_count,
+                           .own_q_table = config->temperature_scale != 0 };
+    uint64_t dim = 0;
+    for (uint32_t i = 0; i < config->block_count; i++) {
+        struct model_layer layer = model_layer(config, i);
+        uint64_t head_dim = layer.head_dim;
+        sizes.query = max_u64(sizes.query, config->head_count * head_dim);
+        sizes.kv = max_u64(sizes.kv, layer.head_count_kv * head_dim);
+        sizes.feed = max_u64(sizes.feed, layer.feed_forward_length);
+        dim = max_u64(dim, head_dim);
+    }
+    sizes.feed = max_u64(sizes.feed, config->layer_input_length);
+    if (model_arch_info(config->arch)->reads & MODEL_NORMS_VALUES)
+        sizes.ones = dim;
+    find_packed(&sizes, config, ops);
     return sizes;
 }
 
@@ -62,7 +87,7 @@ struct scratch_row {
     uint64_t width, rows;
 };
 
-#define SCRATCH_ROWS 18
+#define SCRATCH_ROWS 21
 
 static size_t list_scratch(const struct sizes *sizes, const struct engine_options *options,
                            struct scratch_row *rows)
@@ -78,6 +103,10 @@ static size_t list_scratch(const struct sizes *sizes, const struct engine_option
         { offsetof(struct engine_scratch, added), "added", DTYPE_F32, sizes->width, tokens },
         { offsetof(struct engine_scratch, gate), "gate", DTYPE_F32, sizes->feed, tokens },
         { offsetof(struct engine_scratch, up), "up", DTYPE_F32, sizes->feed, tokens },
+        { offsetof(struct engine_scratch, layer_inputs), "layer_inputs", DTYPE_F32, sizes->inputs,
+          tokens },
+        { offsetof(struct engine_scratch, layer_projected), "layer_projected", DTYPE_F32,
+          sizes->inputs, tokens },
         { offsetof(struct engine_scratch, packed), "packed", DTYPE_I8, sizes->packed, tokens },
         { offsetof(struct engine_scratch, gathered), "gathered", DTYPE_F32, sizes->width, logits },
         { offsetof(struct engine_scratch, logits_buffer[0]), "logits", DTYPE_F32, sizes->vocab,
@@ -92,7 +121,8 @@ static size_t list_scratch(const struct sizes *sizes, const struct engine_option
         { offsetof(struct engine_scratch, rope_table_q), "rope_table.q", DTYPE_F32,
           sizes->own_q_table ? sizes->rotated : 0, options->context },
         { offsetof(struct engine_scratch, rope_table_local), "rope_table.local", DTYPE_F32,
-          sizes->own_local_table ? sizes->rotated : 0, options->context },
+          sizes->rotated_local, options->context },
+        { offsetof(struct engine_scratch, ones), "ones", DTYPE_F32, sizes->ones, 1 },
     };
     _Static_assert(COUNT_OF(all) <= SCRATCH_ROWS, "the list has room");
     size_t count = 0;
@@ -129,13 +159,17 @@ static enum status fill_options(const struct model_config *config, const struct 
         options->kv_dtype != DTYPE_Q8_0)
         return error_set(err, STATUS_USAGE, "kv cache type: expected f32, f16 or q8_0, found %s",
                          dtype_name(options->kv_dtype));
-    uint64_t kv = (uint64_t)config->head_count_kv * config->head_dim;
-    if (kv % dtype_info(options->kv_dtype)->block_elements)
+    for (uint32_t i = 0; i < config->block_count; i++) {
+        struct model_layer layer = model_layer(config, i);
+        uint64_t kv = (uint64_t)layer.head_count_kv * layer.head_dim;
+        if (kv % dtype_info(options->kv_dtype)->block_elements == 0)
+            continue;
         return error_set(err, STATUS_USAGE,
                          "kv cache type %s: expected keys of a multiple of %" PRIu32
                          " values, found %" PRIu64 "; use f16",
                          dtype_name(options->kv_dtype),
                          dtype_info(options->kv_dtype)->block_elements, kv);
+    }
     return STATUS_OK;
 }
 
@@ -163,6 +197,24 @@ enum status engine_budget_make(const struct model_report *report, const struct o
         return error_set(err, STATUS_USAGE, "memory: expected a size below 2^64 bytes");
     *ret_budget = budget;
     return STATUS_OK;
+}
+
+uint64_t engine_layer_width(const struct engine *engine, size_t offset, int32_t layer)
+{
+    if (layer < 0)
+        return 0;
+    struct model_layer numbers = model_layer(&engine->config, (uint32_t)layer);
+    uint64_t dim = numbers.head_dim;
+    if (offset == offsetof(struct engine_scratch, q) ||
+        offset == offsetof(struct engine_scratch, attn_out))
+        return engine->config.head_count * dim;
+    if (offset == offsetof(struct engine_scratch, k) ||
+        offset == offsetof(struct engine_scratch, v))
+        return numbers.head_count_kv * dim;
+    if (offset == offsetof(struct engine_scratch, gate) ||
+        offset == offsetof(struct engine_scratch, up))
+        return numbers.feed_forward_length;
+    return 0;
 }
 
 /* ---- Allocating ----------------------------------------------------------------------------- */
@@ -200,8 +252,8 @@ static const struct device_view *rope_factors(const struct engine *engine)
 }
 
 static enum status make_rope_table(struct engine *engine, const struct model_rope *rope,
-                                   float temperature, const struct device_view *table,
-                                   struct error *err)
+                                   const struct device_view *factors, float temperature,
+                                   const struct device_view *table, struct error *err)
 {
     struct ops_target target = { engine->ops, engine->stream, DEVICE_HERE };
     struct ops_rope_settings settings = {
@@ -217,19 +269,34 @@ static enum status make_rope_table(struct engine *engine, const struct model_rop
         .temperature_scale = temperature,
         .temperature_length = engine->config.temperature_length,
     };
-    return ops_rope_table(&target, rope_factors(engine), table, &settings, err);
+    return ops_rope_table(&target, factors, table, &settings, err);
 }
 
 static enum status make_rope_tables(struct engine *engine, struct error *err)
 {
     const struct model_config *config = &engine->config;
     const struct engine_scratch *scratch = &engine->scratch;
-    TRY(make_rope_table(engine, &config->rope, 0, &scratch->rope_table, err));
+    const struct device_view *factors = rope_factors(engine);
+    TRY(make_rope_table(engine, &config->rope, factors, 0, &scratch->rope_table, err));
     if (engine_has(&scratch->rope_table_q))
-        TRY(make_rope_table(engine, &config->rope, config->temperature_scale,
+        TRY(make_rope_table(engine, &config->rope, factors, config->temperature_scale,
                             &scratch->rope_table_q, err));
     if (engine_has(&scratch->rope_table_local))
-        TRY(make_rope_table(engine, &config->local_rope, 0, &scratch->rope_table_local, err));
+        TRY(make_rope_table(engine, &config->local_rope, NULL, 0, &scratch->rope_table_local, err));
+    return STATUS_OK;
+}
+
+static enum status make_ones(struct engine *engine, struct error *err)
+{
+    static const float one = 1;
+    const struct device_view *ones = &engine->scratch.ones;
+    for (uint64_t i = 0; engine_has(ones) && i < ones->shape.dims[0]; i++) {
+        struct device_view place = *ones;
+        place.shape = shape_make(1, (uint64_t[]){ 1 });
+        place.offset_bytes = i * sizeof(one);
+        TRY(device_copy_in(engine->device, engine->stream, &place, &one, sizeof(one), DEVICE_HERE,
+                           err));
+    }
     return STATUS_OK;
 }
 
@@ -240,7 +307,7 @@ static bool is_activation(const struct scratch_row *row)
 }
 _Static_assert(offsetof(struct engine_scratch, rope_table) >
                        offsetof(struct engine_scratch, indices) &&
-                   offsetof(struct engine_scratch, rope_table_local) + sizeof(struct device_view) ==
+                   offsetof(struct engine_scratch, ones) + sizeof(struct device_view) ==
                        sizeof(struct engine_scratch),
                "activations stand first");
 
@@ -258,6 +325,8 @@ enum status engine_clear(struct engine *engine, struct error *err)
     }
     for (uint32_t i = 0; i < engine->config.block_count; i++) {
         struct engine_layer *layer = &engine->layers[i];
+        if (!engine_has(&layer->keys))
+            continue;
         TRY(device_fill(engine->device, engine->stream, &layer->keys, 0, DEVICE_HERE, err));
         TRY(device_fill(engine->device, engine->stream, &layer->values, 0, DEVICE_HERE, err));
     }
@@ -282,8 +351,13 @@ enum status engine_make_memory(struct engine *engine, struct error *err)
         char keys[EVENT_TENSOR_BYTES], values[EVENT_TENSOR_BYTES];
         snprintf(keys, sizeof(keys), "kv.keys.%" PRIu32, i);
         snprintf(values, sizeof(values), "kv.values.%" PRIu32, i);
-        TRY(make(engine, keys, options->kv_dtype, sizes.kv, slots, &layer->keys, err));
-        TRY(make(engine, values, options->kv_dtype, sizes.kv, slots, &layer->values, err));
+        struct model_layer numbers = model_layer(&engine->config, i);
+        uint64_t kv = (uint64_t)numbers.head_count_kv * numbers.head_dim;
+        if (numbers.cache != i)
+            continue;
+        TRY(make(engine, keys, options->kv_dtype, kv, slots, &layer->keys, err));
+        TRY(make(engine, values, options->kv_dtype, kv, slots, &layer->values, err));
     }
+    TRY(make_ones(engine, err));
     return make_rope_tables(engine, err);
 }

@@ -62,3 +62,11 @@ enum status pass_multiply_one(struct pass *pass, const struct device_view *input
 {
     return pass_multiply(pass, input, is_packed, 1, &weights, &bias, &out);
 }
+
+enum status pass_settle(struct pass *pass)
+{
+    if (!pass->is_pending)
+        return STATUS_OK;
+    pass->is_pending = false;
+    return ops_add(&pass->target, &pass->x, &pass->added, pass->err);
+}

@@ -8,6 +8,7 @@
 struct pass {
     struct engine *engine;
     const struct model_arch_info *arch;
+    struct model_layer layer; /* at which it is */
     struct ops_target target;
     uint64_t tokens;
     struct device_view x, normed, q, attn_out, k, v, added, gate, up; /* [.., tokens] */
@@ -40,6 +41,14 @@ MUST_CHECK enum status pass_multiply_one(struct pass *pass, const struct device_
                                          bool is_packed, const struct device_view *weights,
                                          const struct device_view *bias,
                                          const struct device_view *out);
+
+/* x += added, if that is pending. */
+MUST_CHECK enum status pass_settle(struct pass *pass);
+
+/* layer_input.c, for models whose layers have inputs of their own: makes them for the tokens, whose
+ * embedding is in x; and adds what layer `index` makes of its own. */
+MUST_CHECK enum status layer_inputs_make(struct pass *pass);
+MUST_CHECK enum status layer_input_add(struct pass *pass, int32_t index);
 
 /* NULL for an absent weight. */
 static inline const struct device_view *pass_optional(const struct device_view *view)

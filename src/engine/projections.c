@@ -30,12 +30,15 @@ static struct engine_projection whole(const struct engine_layer *layer, enum mod
 
 static void find_qkv(const struct model_config *config, struct engine_layer *layer)
 {
+    /* Fused heads are for architectures whose layers are alike. */
     const struct device_view *fused = &layer->weights[MODEL_ATTN_QKV];
     uint64_t next = 0, query = (uint64_t)config->head_count * config->head_dim,
              kv = (uint64_t)config->head_count_kv * config->head_dim;
     layer->q = whole(layer, MODEL_ATTN_Q, MODEL_ATTN_Q_BIAS);
     layer->k = whole(layer, MODEL_ATTN_K, MODEL_ATTN_K_BIAS);
     layer->v = whole(layer, MODEL_ATTN_V, MODEL_ATTN_V_BIAS);
+    if (engine_has(&layer->k.weights) && !engine_has(&layer->v.weights))
+        layer->v = layer->k; /* values are what keys were before their norm */
     if (!engine_has(fused))
         return;
     struct engine_projection apart[] = { layer->q, layer->k, layer->v };

@@ -46,10 +46,10 @@ static const struct tap_row rows[] = {
     { ENGINE_ATTN_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "attn_norm.out", FORM_ROWS,
       SCRATCH(normed), MODEL_ATTN_NORM },
     { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_q", FORM_ROWS, SCRATCH(q), ALWAYS },
-    { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_k", FORM_ROWS, SCRATCH(k), ALWAYS },
-    { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_v", FORM_ROWS, SCRATCH(v), ALWAYS },
+    { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_k", FORM_ROWS, SCRATCH(k), MODEL_ATTN_K },
+    { ENGINE_QKV_MULTIPLIED, ENGINE_TAP_HIDDEN, "attn_v", FORM_ROWS, SCRATCH(v), MODEL_ATTN_K },
     { ENGINE_HEADS_READY, ENGINE_TAP_HIDDEN, "rope_q", FORM_ROWS, SCRATCH(q), ALWAYS },
-    { ENGINE_HEADS_READY, ENGINE_TAP_HIDDEN, "rope_k", FORM_ROWS, SCRATCH(k), ALWAYS },
+    { ENGINE_HEADS_READY, ENGINE_TAP_HIDDEN, "rope_k", FORM_ROWS, SCRATCH(k), MODEL_ATTN_K },
     { ENGINE_KV_APPENDED, ENGINE_TAP_KV, "kv.keys", FORM_CACHE, LAYER(keys), ALWAYS },
     { ENGINE_KV_APPENDED, ENGINE_TAP_KV, "kv.values", FORM_CACHE, LAYER(values), ALWAYS },
     { ENGINE_KV_APPENDED, ENGINE_TAP_ATTN, "attn.q", FORM_HEAD, SCRATCH(q), ALWAYS },
@@ -124,7 +124,7 @@ static uint64_t largest_tensor(const struct engine *engine)
     const struct engine_scratch *scratch = &engine->scratch;
     uint64_t width = max_u64(max_u64(scratch->x.shape.dims[0], scratch->q.shape.dims[0]),
                              scratch->gate.shape.dims[0]);
-    uint64_t cache = engine->layers[0].keys.shape.dims[0] * options->context;
+    uint64_t cache = scratch->k.shape.dims[0] * options->context;
     return max_u64(max_u64(width * options->batch_limit, cache),
                    scratch->logits_buffer[0].shape.dims[0] * options->logits_limit);
 }
@@ -243,8 +243,9 @@ static enum status take_row(struct engine *engine, const struct tap_row *row, in
     struct take take = { .engine = engine,
                          .record.place = {
                              .layer = layer, .step = engine->step, .sequence = -1, .head = -1 } };
-    uint64_t dim = engine->config.head_dim;
-    uint32_t sharing = engine->config.head_count / engine->config.head_count_kv;
+    struct model_layer numbers = model_layer(&engine->config, layer < 0 ? 0 : (uint32_t)layer);
+    uint64_t dim = numbers.head_dim;
+    uint32_t sharing = engine->config.head_count / numbers.head_count_kv;
     event_set_text(take.record.place.tensor, sizeof(take.record.place.tensor), row->tensor);
     if (row->form == FORM_WEIGHT) {
         take.view = layer < 0 ? engine->globals[row->offset]
@@ -253,9 +254,12 @@ static enum status take_row(struct engine *engine, const struct tap_row *row, in
         return hand_out(&take, err);
     }
     bool of_cache = row->form == FORM_CACHE || row->form == FORM_CACHE_HEAD;
-    const char *base = of_cache ? (const char *)&engine->layers[layer]
+    const char *base = of_cache ? (const char *)&engine->layers[numbers.cache]
                                 : (const char *)&engine->scratch;
     struct device_view view = *(const struct device_view *)(const void *)(base + row->offset);
+    uint64_t width = of_cache ? 0 : engine_layer_width(engine, row->offset, layer);
+    if (width)
+        view.shape.dims[0] = width;
     take.width = view.shape.dims[0];
     if (row->form == FORM_HEAD || row->form == FORM_CACHE_HEAD) {
         take.record.place.head = head;
@@ -293,7 +297,9 @@ static bool is_there(const struct engine *engine, const struct tap_row *row, int
     if (row->needs == ALWAYS)
         return true;
     const struct engine_layer *at = &engine->layers[layer];
-    return engine_has(row->needs == MODEL_FFN_GATE ? &at->gate.weights : &at->weights[row->needs]);
+    return engine_has(row->needs == MODEL_FFN_GATE ? &at->gate.weights
+                      : row->needs == MODEL_ATTN_K ? &at->k.weights
+                                                   : &at->weights[row->needs]);
 }
 
 enum status engine_tap_moment(struct engine *engine, enum engine_moment moment, int32_t layer,

@@ -6,6 +6,8 @@
 
 #include "base/size.h"
 
+#include <string.h>
+
 struct binding {
     struct engine *engine;
     const struct gguf_file *file;
@@ -39,7 +41,8 @@ static enum status visit_one(struct binding *binding, enum model_role role, uint
     if (!weight.tensor)
         return STATUS_OK; /* optional: the guard rail refuses a file that lacks another one */
     weight.dtype = weight.tensor->dtype;
-    if (role != MODEL_TOKEN_EMBD) /* embed reads rows in the layout of the file */
+    /* embed reads rows in the layout of the file */
+    if (role != MODEL_TOKEN_EMBD && role != MODEL_LAYER_TOKEN_EMBD)
         weight.dtype = ops_weight_dtype(engine->ops, weight.dtype, weight.expected.shape.dims[0]);
     return visit(binding, &weight, context, err);
 }
@@ -121,6 +124,20 @@ static enum status upload_all(struct binding *binding, struct error *err)
     return status;
 }
 
+/* Numbers that launches take as parameters. */
+static void read_output_scales(struct engine *engine, const struct gguf_file *file)
+{
+    for (uint32_t i = 0; i < engine->config.block_count; i++) {
+        struct model_tensor wanted = model_tensor(&engine->config, MODEL_LAYER_OUTPUT_SCALE, i);
+        const struct gguf_tensor *tensor = NULL;
+        if (wanted.presence != MODEL_ABSENT)
+            tensor = gguf_tensor_find(file, wanted.name);
+        engine->layers[i].output_scale = 1;
+        if (tensor)
+            memcpy(&engine->layers[i].output_scale, tensor->data, sizeof(float));
+    }
+}
+
 enum status engine_bind_weights(struct engine *engine, const struct gguf_file *file,
                                 struct error *err)
 {
@@ -128,6 +145,7 @@ enum status engine_bind_weights(struct engine *engine, const struct gguf_file *f
     TRY(device_info(engine->device)->own_memory ? upload_all(&binding, err)
                                                 : visit_all(&binding, bind, NULL, err));
     engine_find_projections(engine);
+    read_output_scales(engine, file);
     return gguf_check_whole(file, err);
 }
 

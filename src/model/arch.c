@@ -19,6 +19,13 @@ static const struct model_arch_info arch_infos[] = {
                             .reads = MODEL_READS_WINDOW | MODEL_IGNORES_ATTENTION_CAP |
                                      MODEL_READS_LOGIT_CAP | MODEL_SCALES_EMBEDDING,
                             .width_scaled_blocks = 62 },
+    [MODEL_ARCH_GEMMA4] = { "gemma4", MODEL_ROPE_SPLIT_HALF, .rope_covers_head = true,
+                            .activation = MODEL_ACTIVATION_GELU,
+                            .local_rope = MODEL_LOCAL_ROPE_OWN_BASE, .logit_cap = 30,
+                            .reads = MODEL_READS_WINDOW | MODEL_NEEDS_WINDOW |
+                                     MODEL_READS_LOGIT_CAP | MODEL_SCALES_EMBEDDING |
+                                     MODEL_LAYERS_DIFFER | MODEL_NORMS_VALUES |
+                                     MODEL_UNSCALED_SCORES },
     /* Its attention.sliding_window is not read, as in llama.cpp, which its files are made for. */
     [MODEL_ARCH_PHI3] = { "phi3", MODEL_ROPE_SPLIT_HALF, .reads = MODEL_READS_LONGROPE },
     [MODEL_ARCH_MISTRAL3] = { "mistral3", MODEL_ROPE_ADJACENT, .rope_covers_head = true,
@@ -65,6 +72,7 @@ bool model_arch_find(struct text_view name, enum model_arch *ret_arch)
 
 const char *model_arch_list(void)
 {
-    return "llama, qwen2, qwen3, gemma2, gemma3, phi3, mistral3, glm4, granite, olmo2, smollm3, "
+    return "llama, qwen2, qwen3, gemma2, gemma3, gemma4, phi3, mistral3, glm4, granite, olmo2, "
+           "smollm3, "
            "command-r, cohere2, starcoder2";
 }

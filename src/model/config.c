@@ -56,12 +56,26 @@ static void refuse_features(struct model_keys *keys)
 
 /* ---- Heads ---------------------------------------------------------------------------------- */
 
+/* One number, or one for each layer where the architecture allows it. */
+static uint32_t read_by_layer(struct model_keys *keys, struct model_config *config, const char *key,
+                              uint32_t most, const uint32_t *fallback,
+                              uint32_t numbers[MODEL_UNLIKE_LIMIT])
+{
+    if (model_arch_info(config->arch)->reads & MODEL_LAYERS_DIFFER)
+        return model_keys_by_layer(keys, key, 1, most, fallback, config->block_count, numbers);
+    return model_keys_whole(keys, key, 1, most, fallback);
+}
+
 static void read_heads(struct model_keys *keys, struct model_config *config)
 {
     config->head_count = model_keys_whole(keys, "attention.head_count", 1, MODEL_HEAD_LIMIT, NULL);
-    config->head_count_kv = model_keys_whole(keys, "attention.head_count_kv", 1, MODEL_HEAD_LIMIT,
-                                             &config->head_count);
-    if (config->head_count % config->head_count_kv) {
+    config->head_count_kv = read_by_layer(keys, config, "attention.head_count_kv", MODEL_HEAD_LIMIT,
+                                          &config->head_count, config->kv_heads_of_layer);
+    bool divides = config->head_count % config->head_count_kv == 0;
+    for (uint32_t i = 0; i < MODEL_UNLIKE_LIMIT; i++)
+        divides = divides && (!config->kv_heads_of_layer[i] ||
+                              config->head_count % config->kv_heads_of_layer[i] == 0);
+    if (!divides) {
         model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
                           "%s.attention.head_count_kv: expected a divisor of head_count %" PRIu32
                           ", found %" PRIu32 "; the file is damaged, get or convert it again",
@@ -277,8 +291,8 @@ void model_config_read(const struct gguf_file *file, struct model_report *report
     config->block_count = model_keys_whole(&keys, "block_count", 1, MODEL_BLOCK_LIMIT, NULL);
     if (model_arch_info(config->arch)->reads & MODEL_SKIPS_PREDICTION)
         skip_prediction(&keys, config);
-    config->feed_forward_length = model_keys_whole(&keys, "feed_forward_length", 1,
-                                                   MODEL_WIDTH_LIMIT, NULL);
+    config->feed_forward_length = read_by_layer(&keys, config, "feed_forward_length",
+                                                MODEL_WIDTH_LIMIT, NULL, config->feed_of_layer);
     read_heads(&keys, config);
     bool rms = model_arch_info(config->arch)->norm == MODEL_NORM_RMS;
     config->rms_epsilon = model_keys_real(
@@ -300,9 +314,13 @@ void model_config_read(const struct gguf_file *file, struct model_report *report
 
 uint64_t model_kv_bytes(const struct model_config *config, uint64_t token_count, enum dtype dtype)
 {
-    uint64_t row = (uint64_t)config->head_count_kv * config->head_dim;
     const struct dtype_info *info = dtype_info(dtype);
-    uint64_t blocks = (row + info->block_elements - 1) / info->block_elements;
-    uint64_t bytes = 2 * (uint64_t)config->block_count * blocks * info->block_bytes;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < config->block_count; i++) {
+        struct model_layer layer = model_layer(config, i);
+        uint64_t row = (uint64_t)layer.head_count_kv * layer.head_dim;
+        uint64_t blocks = (row + info->block_elements - 1) / info->block_elements;
+        bytes += layer.cache == i ? 2 * blocks * info->block_bytes : 0;
+    }
     return size_mul(bytes, token_count, &bytes) ? bytes : UINT64_MAX;
 }

@@ -45,6 +45,15 @@ static void read_flags(struct model_keys *keys, struct model_config *config, con
     }
 }
 
+static void bad_layers(struct model_keys *keys, const char *key, const char *expected,
+                       uint32_t found)
+{
+    model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                      "%s.%s: expected %s, found %" PRIu32 "; greta cannot run such models",
+                      keys->arch, key, expected, found);
+    keys->complete = false;
+}
+
 static void read_windows(struct model_keys *keys, struct model_config *config)
 {
     const struct model_arch_info *info = model_arch_info(config->arch);
@@ -58,6 +67,10 @@ static void read_windows(struct model_keys *keys, struct model_config *config)
     const struct gguf_value *value = gguf_find(keys->file, key);
     if (value && value->type == GGUF_ARRAY) {
         read_flags(keys, config, key, value);
+        return;
+    }
+    if (model_arch_info(config->arch)->reads & MODEL_LAYERS_DIFFER) {
+        bad_layers(keys, "attention.sliding_window_pattern", "a bool for each layer", 0);
         return;
     }
     uint32_t period = model_keys_whole(keys, "attention.sliding_window_pattern", 0,
@@ -81,6 +94,13 @@ static void read_local_rope(struct model_keys *keys, struct model_config *config
     rope->scaling_factor = 1.0f;
     rope->attention_factor = 1.0f;
     rope->yarn_ext_factor = 0.0f;
+    if (config->local_head_dim)
+        rope->dimension_count = model_keys_whole(keys, "rope.dimension_count_swa", 1,
+                                                 MODEL_HEAD_LIMIT, &config->local_head_dim);
+    uint32_t most = config->local_head_dim ? config->local_head_dim : config->head_dim;
+    if (rope->dimension_count > most || rope->dimension_count % 2)
+        bad_layers(keys, "rope.dimension_count_swa", "an even number up to the head dimension",
+                   rope->dimension_count);
     if (own_base)
         rope->base = model_keys_real(keys, "rope.freq_base_swa", 0, 1e12, 10000.0f);
 }
@@ -92,7 +112,17 @@ struct model_layer model_layer(const struct model_config *config, uint32_t layer
     bool rests = info->unrotated_every && (layer + 1) % info->unrotated_every == 0;
     if (info->local_rope == MODEL_LOCAL_ROPE_ONLY && !local)
         rests = true;
-    return (struct model_layer){ .window = local ? config->window : 0,
+    bool unlike = layer < MODEL_UNLIKE_LIMIT;
+    uint32_t kv_heads = unlike ? config->kv_heads_of_layer[layer] : 0,
+             feed = unlike ? config->feed_of_layer[layer] : 0;
+    uint32_t owners = config->block_count - config->shared_kv_count;
+    return (struct model_layer){ .head_dim = local && config->local_head_dim
+                                                 ? config->local_head_dim
+                                                 : config->head_dim,
+                                 .head_count_kv = kv_heads ? kv_heads : config->head_count_kv,
+                                 .feed_forward_length = feed ? feed : config->feed_forward_length,
+                                 .cache = layer < owners ? layer : owners - (local ? 2 : 1),
+                                 .window = local ? config->window : 0,
                                  .rope = rests || config->is_unrotated     ? MODEL_LAYER_UNROTATED
                                          : local && config->has_local_rope ? MODEL_LAYER_LOCAL_ROPE
                                                                            : MODEL_LAYER_ROPE };
@@ -125,8 +155,11 @@ static void read_scales(struct model_keys *keys, struct model_config *config)
     config->logit_cap = info->logit_cap;
     if (reads & MODEL_READS_ATTENTION_CAP)
         config->attention_cap = read_factor(keys, "attn_logit_softcapping", info->attention_cap);
-    if (reads & MODEL_READS_LOGIT_CAP)
-        config->logit_cap = read_factor(keys, "final_logit_softcapping", info->logit_cap);
+    if (reads & MODEL_READS_LOGIT_CAP) /* 0 is no cap, whatever the default */
+        config->logit_cap = model_keys_real(keys, "final_logit_softcapping", -1e-30, 1e6,
+                                            info->logit_cap);
+    if (reads & MODEL_UNSCALED_SCORES)
+        config->attention_scale = 1.0f;
     if (reads & MODEL_SCALES_EMBEDDING)
         config->embedding_scale = sqrtf((float)config->embedding_length);
     if (reads & MODEL_READS_SCALES) {
@@ -158,11 +191,48 @@ static void read_temperature(struct model_keys *keys, struct model_config *confi
     keys->complete = false;
 }
 
+/* ---- Layers that differ --------------------------------------------------------------------- */
+
+/* The last layers look at the cache of the last one with a window, or of the last one without. */
+static void read_shared(struct model_keys *keys, struct model_config *config)
+{
+    uint32_t none = 0, most = config->block_count - 1;
+    uint32_t count = model_keys_whole(keys, "attention.shared_kv_layers", 0, most, &none);
+    uint32_t owners = config->block_count - count;
+    if (count && (owners < 2 || !is_local(config, owners - 2) || is_local(config, owners - 1))) {
+        bad_layers(keys, "attention.shared_kv_layers",
+                   "a number that leaves a layer with a window and one without before it", count);
+        return;
+    }
+    config->shared_kv_count = count;
+}
+
+static void read_unlike(struct model_keys *keys, struct model_config *config)
+{
+    uint32_t none = 0;
+    uint32_t dim = model_keys_whole(keys, "attention.key_length_swa", 1, MODEL_HEAD_LIMIT,
+                                    &config->head_dim);
+    uint32_t value_dim = model_keys_whole(keys, "attention.value_length_swa", 1, MODEL_HEAD_LIMIT,
+                                          &dim);
+    if (dim % 8 || dim != value_dim)
+        bad_layers(keys, "attention.value_length_swa", "the key_length_swa, a multiple of 8",
+                   value_dim);
+    config->local_head_dim = dim;
+    config->layer_input_length = model_keys_whole(keys, "embedding_length_per_layer_input", 0,
+                                                  MODEL_HEAD_LIMIT, &none);
+    if (config->layer_input_length % 8)
+        bad_layers(keys, "embedding_length_per_layer_input", "a multiple of 8",
+                   config->layer_input_length);
+    read_shared(keys, config);
+}
+
 void model_layers_read(struct model_keys *keys, struct model_config *config)
 {
     uint32_t reads = model_arch_info(config->arch)->reads;
     if (reads & MODEL_READS_WINDOW)
         read_windows(keys, config);
+    if (reads & MODEL_LAYERS_DIFFER)
+        read_unlike(keys, config);
     read_local_rope(keys, config);
     read_scales(keys, config);
     if (reads & MODEL_READS_TEMPERATURE)

@@ -88,6 +88,35 @@ uint32_t model_keys_whole(struct model_keys *keys, const char *short_key, uint32
     return (uint32_t)number;
 }
 
+uint32_t model_keys_by_layer(struct model_keys *keys, const char *short_key, uint32_t least,
+                             uint32_t most, const uint32_t *fallback, uint32_t layers,
+                             uint32_t numbers[MODEL_UNLIKE_LIMIT])
+{
+    char key[128];
+    model_keys_full(keys, short_key, key, sizeof(key));
+    const struct gguf_value *value = gguf_find(keys->file, key);
+    if (!value || value->type != GGUF_ARRAY)
+        return model_keys_whole(keys, short_key, least, most, fallback);
+    uint32_t largest = least;
+    bool fits = value->count == layers && layers <= MODEL_UNLIKE_LIMIT;
+    for (uint32_t layer = 0; fits && layer < layers; layer++) {
+        uint64_t number;
+        fits = gguf_value_u64(value, layer, &number) && number >= least && number <= most;
+        numbers[layer] = fits ? (uint32_t)number : least;
+        largest = numbers[layer] > largest ? numbers[layer] : largest;
+    }
+    if (!fits) {
+        model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
+                          "%s: expected %" PRIu32 " numbers from %" PRIu32 " to %" PRIu32
+                          ", one for each of at most %u layers, found an array of %" PRIu64
+                          " %s; convert the model again",
+                          key, layers, least, most, MODEL_UNLIKE_LIMIT, value->count,
+                          gguf_type_name(value->element_type));
+        keys->complete = false;
+    }
+    return largest;
+}
+
 float model_keys_real(struct model_keys *keys, const char *short_key, double above, double most,
                       float fallback)
 {

@@ -24,6 +24,12 @@ void model_keys_problem(struct model_keys *keys, const struct error *err);
 uint32_t model_keys_whole(struct model_keys *keys, const char *short_key, uint32_t least,
                           uint32_t most, const uint32_t *fallback);
 
+/* The same where layers may differ: numbers[layer] of each layer if the key has an array, else 0.
+ * Gives the largest. */
+uint32_t model_keys_by_layer(struct model_keys *keys, const char *short_key, uint32_t least,
+                             uint32_t most, const uint32_t *fallback, uint32_t layers,
+                             uint32_t numbers[MODEL_UNLIKE_LIMIT]);
+
 /* Reads a finite number in (above, most]. If the key is absent: fallback, or a problem if that is
  * NAN. */
 float model_keys_real(struct model_keys *keys, const char *short_key, double above, double most,

@@ -25,6 +25,7 @@ enum model_arch {
     MODEL_ARCH_QWEN3,
     MODEL_ARCH_GEMMA2,
     MODEL_ARCH_GEMMA3,
+    MODEL_ARCH_GEMMA4,
     MODEL_ARCH_PHI3,
     MODEL_ARCH_MISTRAL3,
     MODEL_ARCH_GLM4,
@@ -107,6 +108,10 @@ enum model_reads {
     MODEL_NEEDS_WINDOW = 1 << 13,
     MODEL_NEEDS_LOGIT_SCALE = 1 << 14,
     MODEL_MAY_NOT_ROTATE = 1 << 15, /* where rope.scaling.finetuned is false */
+    MODEL_LAYERS_DIFFER =
+        1 << 16, /* in the size of heads, in their number, in feed_forward_length */
+    MODEL_NORMS_VALUES = 1 << 17, /* each head of the values, without weights */
+    MODEL_UNSCALED_SCORES = 1 << 18,
 };
 
 const struct model_arch_info *model_arch_info(enum model_arch arch);
@@ -139,6 +144,8 @@ struct model_rope {
 
 /* A number beyond this is a damaged file, not a model. */
 #define MODEL_BLOCK_LIMIT 4096u
+/* Layers of a model that may differ in a number. */
+#define MODEL_UNLIKE_LIMIT 256u
 
 struct model_config {
     enum model_arch arch;
@@ -166,10 +173,15 @@ struct model_config {
     bool is_unrotated; /* no layer rotates */
     uint32_t window; /* a token of a local layer sees so many, itself included; 0: none is local */
     uint64_t local_layers[MODEL_BLOCK_LIMIT / 64]; /* a bit for each layer */
-    bool tied_embeddings; /* no output.weight: token_embd is used instead */
+    /* Where layers differ (MODEL_LAYERS_DIFFER); the numbers above are then the largest. */
+    uint32_t local_head_dim; /* of layers with a window; 0: head_dim */
+    uint32_t kv_heads_of_layer[MODEL_UNLIKE_LIMIT], feed_of_layer[MODEL_UNLIKE_LIMIT]; /* or 0 */
+    uint32_t shared_kv_count;    /* the last layers, which look at keys and values of others */
+    uint32_t layer_input_length; /* values of each token that each layer has of its own; 0: none */
+    bool tied_embeddings;        /* no output.weight: token_embd is used instead */
     bool has_rope_freqs;
     bool has_rope_factors; /* for short and for long contexts */
-    bool has_fused_qkv; /* attn_qkv in place of attn_q, attn_k and attn_v */
+    bool has_fused_qkv;    /* attn_qkv in place of attn_q, attn_k and attn_v */
     bool has_fused_qkv_bias;
 };
 
@@ -179,6 +191,8 @@ enum model_layer_rope { MODEL_LAYER_UNROTATED, MODEL_LAYER_ROPE, MODEL_LAYER_LOC
 struct model_layer {
     uint32_t window; /* 0: none */
     enum model_layer_rope rope;
+    uint32_t head_dim, head_count_kv, feed_forward_length;
+    uint32_t cache; /* the layer whose keys and values it looks at: itself or an earlier one */
 };
 
 struct model_layer model_layer(const struct model_config *config, uint32_t layer);
@@ -193,6 +207,9 @@ enum model_role {
     MODEL_OUTPUT_NORM,
     MODEL_OUTPUT,
     MODEL_OUTPUT_BIAS,
+    MODEL_LAYER_TOKEN_EMBD, /* what each layer has of its own for a token */
+    MODEL_LAYER_PROJ,       /* the same from the token's embedding */
+    MODEL_LAYER_PROJ_NORM,
     MODEL_OUTPUT_NORM_BIAS,
     MODEL_ROPE_FREQS,
     MODEL_ROPE_FACTORS_SHORT,
@@ -221,6 +238,10 @@ enum model_role {
     MODEL_FFN_DOWN,
     MODEL_FFN_DOWN_BIAS,
     MODEL_FFN_POST_NORM,
+    MODEL_LAYER_INPUT_GATE,
+    MODEL_LAYER_INPUT_PROJ,
+    MODEL_LAYER_INPUT_NORM,
+    MODEL_LAYER_OUTPUT_SCALE,
     MODEL_ROLE_COUNT
 };
 
@@ -269,6 +290,8 @@ struct model_shape {
     float temperature_scale;
     bool has_fused_qkv;
     bool has_qkv_biases, has_head_norms; /* where they are optional */
+    /* With MODEL_LAYERS_DIFFER, where every other layer has a window. */
+    uint32_t local_head_dim, shared_kv_count, layer_input_length;
 };
 
 size_t model_shape_count(void);

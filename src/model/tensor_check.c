@@ -2,6 +2,7 @@
  * another shape or type, what no such model has. */
 #include "model/model_impl.h"
 
+#include "base/size.h"
 #include "tensor/quant.h"
 
 #include <inttypes.h>
@@ -77,7 +78,9 @@ static void check_role(const struct gguf_file *file, enum model_role role,
         model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
                           "%s: missing in %" PRIu32 " of %" PRIu32 " layers", model_role_name(role),
                           missing_count, layers);
-    if (per_layer && model_tensor(&report->config, role, 0).presence == MODEL_OPTIONAL)
+    /* Values may be keys in some layers and not in others. */
+    if (per_layer && role != MODEL_ATTN_V &&
+        model_tensor(&report->config, role, 0).presence == MODEL_OPTIONAL)
         check_optional_layers(file, role, present_count, report);
 }
 
@@ -106,7 +109,8 @@ static bool is_in_table(const struct model_config *config, struct text_view name
     for (size_t i = 0; i < MODEL_ROLE_COUNT; i++) {
         enum model_role role = (enum model_role)i;
         if (model_role_is_per_layer(role) == in_layer &&
-            model_tensor(config, role, 0).presence != MODEL_ABSENT &&
+            model_tensor(config, role, (uint32_t)min_u64(layer, UINT32_MAX)).presence !=
+                MODEL_ABSENT &&
             text_view_is(rest, model_role_name(role)))
             return !in_layer || layer < config->block_count;
     }

@@ -20,50 +20,68 @@ enum extent {
     PAIRS,   /* rope.dimension_count / 2 */
     Q_NORM,  /* what a norm of queries has weights for */
     K_NORM,
+    ONE,
+    LAYER_INPUT,  /* layer_input_length */
+    LAYER_INPUTS, /* that of all layers */
     Q_NORM_HEADS, /* heads with weights of their own; else there is no such dimension */
     K_NORM_HEADS,
 };
 
-static uint64_t norm_extent(const struct model_config *config, uint64_t heads)
+static uint64_t norm_extent(const struct model_config *config, uint64_t heads, uint64_t head_dim)
 {
     bool is_row = model_arch_info(config->arch)->head_norm == MODEL_HEAD_NORM_ROW;
-    return is_row ? heads * config->head_dim : config->head_dim;
+    return is_row ? heads * head_dim : head_dim;
+}
+
+static uint64_t extent_of_heads(const struct model_config *config, const struct model_layer *layer,
+                                enum extent extent)
+{
+    uint64_t heads = config->head_count, kv_heads = layer->head_count_kv, dim = layer->head_dim;
+    bool own = model_arch_info(config->arch)->head_norm == MODEL_HEAD_NORM_OWN;
+    switch (extent) {
+    case QUERY:
+        return heads * dim;
+    case KEY:
+        return kv_heads * dim;
+    case QKV:
+        return (heads + 2 * kv_heads) * dim;
+    case Q_NORM:
+        return norm_extent(config, heads, dim);
+    case K_NORM:
+        return norm_extent(config, kv_heads, dim);
+    case Q_NORM_HEADS:
+        return own ? heads : 0;
+    case K_NORM_HEADS:
+        return own ? kv_heads : 0;
+    default:
+        return 0;
+    }
 }
 
 /* 0: there is no such dimension. */
-static uint64_t extent_of(const struct model_config *config, enum extent extent)
+static uint64_t extent_of(const struct model_config *config, const struct model_layer *layer,
+                          enum extent extent)
 {
-    uint64_t heads = config->head_count, kv_heads = config->head_count_kv;
-    bool own = model_arch_info(config->arch)->head_norm == MODEL_HEAD_NORM_OWN;
     switch (extent) {
     case WIDTH:
         return config->embedding_length;
     case VOCAB:
         return config->vocab_size;
-    case QUERY:
-        return heads * config->head_dim;
-    case KEY:
-        return kv_heads * config->head_dim;
-    case QKV:
-        return (heads + 2 * kv_heads) * config->head_dim;
     case FEED:
-        return config->feed_forward_length;
+        return layer->feed_forward_length;
     case GATE_UP:
-        return 2 * (uint64_t)config->feed_forward_length;
+        return 2 * (uint64_t)layer->feed_forward_length;
     case PAIRS:
         return config->rope.dimension_count / 2;
-    case Q_NORM:
-        return norm_extent(config, heads);
-    case K_NORM:
-        return norm_extent(config, kv_heads);
-    case Q_NORM_HEADS:
-        return own ? heads : 0;
-    case K_NORM_HEADS:
-        return own ? kv_heads : 0;
-    case NOTHING:
-        break;
+    case ONE:
+        return 1;
+    case LAYER_INPUT:
+        return config->layer_input_length;
+    case LAYER_INPUTS:
+        return (uint64_t)config->layer_input_length * config->block_count;
+    default:
+        return extent_of_heads(config, layer, extent);
     }
-    return 0;
 }
 
 /* Sets of architectures. */
@@ -72,6 +90,7 @@ static uint64_t extent_of(const struct model_config *config, enum extent extent)
 #define QWEN3 (1u << MODEL_ARCH_QWEN3)
 #define GEMMA2 (1u << MODEL_ARCH_GEMMA2)
 #define GEMMA3 (1u << MODEL_ARCH_GEMMA3)
+#define GEMMA4 (1u << MODEL_ARCH_GEMMA4)
 #define PHI3 (1u << MODEL_ARCH_PHI3)
 #define MISTRAL3 (1u << MODEL_ARCH_MISTRAL3)
 #define GLM4 (1u << MODEL_ARCH_GLM4)
@@ -94,6 +113,9 @@ static uint64_t extent_of(const struct model_config *config, enum extent extent)
                                            ? 1                                                     \
                                            : -1])
 
+/* Where the model has such inputs at all. */
+#define OF_LAYER_INPUTS PRESENCE(NONE, GEMMA4, EVERY & ~GEMMA4)
+
 /* A matrix [in, out] has any type that can be decoded; a vector (norm, bias, frequencies) is F32.
  */
 enum kind { VECTOR, MATRIX };
@@ -111,95 +133,122 @@ static const struct row {
     [MODEL_OUTPUT_NORM] = { "output_norm.weight", false, VECTOR, { WIDTH },
         PRESENCE(EVERY, NONE, NONE) },
     [MODEL_OUTPUT_NORM_BIAS] = { "output_norm.bias", false, VECTOR, { WIDTH },
-        PRESENCE(STARCODER2, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | PHI3 | MISTRAL3 |
-            GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
+        PRESENCE(STARCODER2, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | PHI3 |
+            MISTRAL3 | GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
     [MODEL_OUTPUT] = { "output.weight", false, MATRIX, { WIDTH, VOCAB },
-        PRESENCE(OLMO2, LLAMA | QWEN2 | QWEN3 | GEMMA3 | PHI3 | MISTRAL3 | GLM4 | GRANITE |
-            SMOLLM3 | STARCODER2, GEMMA2 | COMMAND_R | COHERE2) },
+        PRESENCE(OLMO2, LLAMA | QWEN2 | QWEN3 | GEMMA3 | GEMMA4 | PHI3 | MISTRAL3 | GLM4 |
+            GRANITE | SMOLLM3 | STARCODER2, GEMMA2 | COMMAND_R | COHERE2) },
     [MODEL_OUTPUT_BIAS] = { "output.bias", false, VECTOR, { VOCAB },
-        PRESENCE(NONE, QWEN2, LLAMA | QWEN3 | GEMMA2 | GEMMA3 | PHI3 | MISTRAL3 | GLM4 |
+        PRESENCE(NONE, QWEN2, LLAMA | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | PHI3 | MISTRAL3 | GLM4 |
             GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2) },
+    [MODEL_LAYER_TOKEN_EMBD] = { "per_layer_token_embd.weight", false, MATRIX,
+        { LAYER_INPUTS, VOCAB }, OF_LAYER_INPUTS },
+    [MODEL_LAYER_PROJ] = { "per_layer_model_proj.weight", false, MATRIX, { WIDTH, LAYER_INPUTS },
+        OF_LAYER_INPUTS },
+    [MODEL_LAYER_PROJ_NORM] = { "per_layer_proj_norm.weight", false, VECTOR, { LAYER_INPUT },
+        OF_LAYER_INPUTS },
     [MODEL_ROPE_FREQS] = { "rope_freqs.weight", false, VECTOR, { PAIRS },
-        PRESENCE(NONE, LLAMA | MISTRAL3 | GRANITE, QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | PHI3 |
-            GLM4 | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2) },
+        PRESENCE(NONE, LLAMA | MISTRAL3 | GRANITE | GEMMA4, QWEN2 | QWEN3 | GEMMA2 | GEMMA3 |
+            PHI3 | GLM4 | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2) },
     [MODEL_ROPE_FACTORS_SHORT] = { "rope_factors_short.weight", false, VECTOR, { PAIRS },
-        PRESENCE(NONE, PHI3 | MISTRAL3, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GLM4 |
+        PRESENCE(NONE, PHI3 | MISTRAL3, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | GLM4 |
             GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2) },
     [MODEL_ROPE_FACTORS_LONG] = { "rope_factors_long.weight", false, VECTOR, { PAIRS },
-        PRESENCE(NONE, PHI3 | MISTRAL3, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GLM4 |
+        PRESENCE(NONE, PHI3 | MISTRAL3, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | GLM4 |
             GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2) },
     [MODEL_ATTN_NORM] = { "attn_norm.weight", true, VECTOR, { WIDTH },
-        PRESENCE(LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | PHI3 | MISTRAL3 | GLM4 | GRANITE |
-            SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2, NONE, OLMO2) },
+        PRESENCE(LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | PHI3 | MISTRAL3 | GLM4 |
+            GRANITE | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2, NONE, OLMO2) },
     [MODEL_ATTN_NORM_BIAS] = { "attn_norm.bias", true, VECTOR, { WIDTH },
-        PRESENCE(STARCODER2, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | PHI3 | MISTRAL3 |
-            GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
+        PRESENCE(STARCODER2, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | PHI3 |
+            MISTRAL3 | GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
     [MODEL_ATTN_Q] = { "attn_q.weight", true, MATRIX, { WIDTH, QUERY },
         PRESENCE(EVERY, NONE, NONE) },
     [MODEL_ATTN_K] = { "attn_k.weight", true, MATRIX, { WIDTH, KEY },
         PRESENCE(EVERY, NONE, NONE) },
     [MODEL_ATTN_V] = { "attn_v.weight", true, MATRIX, { WIDTH, KEY },
-        PRESENCE(EVERY, NONE, NONE) },
+        PRESENCE(EVERY & ~GEMMA4, GEMMA4, NONE) },
     [MODEL_ATTN_Q_BIAS] = { "attn_q.bias", true, VECTOR, { QUERY },
         PRESENCE(QWEN2 | STARCODER2, LLAMA | GEMMA2 | GEMMA3 | PHI3 | MISTRAL3 | GLM4 | GRANITE |
-            OLMO2 | SMOLLM3 | COMMAND_R | COHERE2, QWEN3) },
+            OLMO2 | SMOLLM3 | COMMAND_R | COHERE2, QWEN3 | GEMMA4) },
     [MODEL_ATTN_K_BIAS] = { "attn_k.bias", true, VECTOR, { KEY },
         PRESENCE(QWEN2 | STARCODER2, LLAMA | GEMMA2 | GEMMA3 | PHI3 | MISTRAL3 | GLM4 | GRANITE |
-            OLMO2 | SMOLLM3 | COMMAND_R | COHERE2, QWEN3) },
+            OLMO2 | SMOLLM3 | COMMAND_R | COHERE2, QWEN3 | GEMMA4) },
     [MODEL_ATTN_V_BIAS] = { "attn_v.bias", true, VECTOR, { KEY },
         PRESENCE(QWEN2 | STARCODER2, LLAMA | GEMMA2 | GEMMA3 | PHI3 | MISTRAL3 | GLM4 | GRANITE |
-            OLMO2 | SMOLLM3 | COMMAND_R | COHERE2, QWEN3) },
+            OLMO2 | SMOLLM3 | COMMAND_R | COHERE2, QWEN3 | GEMMA4) },
     /* These two in place of the six before them. */
     [MODEL_ATTN_QKV] = { "attn_qkv.weight", true, MATRIX, { WIDTH, QKV },
-        PRESENCE(NONE, EVERY, NONE) },
+        PRESENCE(NONE, EVERY & ~GEMMA4, GEMMA4) },
     [MODEL_ATTN_QKV_BIAS] = { "attn_qkv.bias", true, VECTOR, { QKV },
-        PRESENCE(NONE, EVERY, NONE) },
+        PRESENCE(NONE, EVERY & ~GEMMA4, GEMMA4) },
     [MODEL_ATTN_Q_NORM] = { "attn_q_norm.weight", true, VECTOR, { Q_NORM, Q_NORM_HEADS },
-        PRESENCE(QWEN3 | GEMMA3 | OLMO2, COMMAND_R, LLAMA | QWEN2 | GEMMA2 | PHI3 | MISTRAL3 |
-            GLM4 | GRANITE | SMOLLM3 | COHERE2 | STARCODER2) },
+        PRESENCE(QWEN3 | GEMMA3 | GEMMA4 | OLMO2, COMMAND_R, LLAMA | QWEN2 | GEMMA2 | PHI3 |
+            MISTRAL3 | GLM4 | GRANITE | SMOLLM3 | COHERE2 | STARCODER2) },
     [MODEL_ATTN_K_NORM] = { "attn_k_norm.weight", true, VECTOR, { K_NORM, K_NORM_HEADS },
-        PRESENCE(QWEN3 | GEMMA3 | OLMO2, COMMAND_R, LLAMA | QWEN2 | GEMMA2 | PHI3 | MISTRAL3 |
-            GLM4 | GRANITE | SMOLLM3 | COHERE2 | STARCODER2) },
+        PRESENCE(QWEN3 | GEMMA3 | GEMMA4 | OLMO2, COMMAND_R, LLAMA | QWEN2 | GEMMA2 | PHI3 |
+            MISTRAL3 | GLM4 | GRANITE | SMOLLM3 | COHERE2 | STARCODER2) },
     [MODEL_ATTN_OUTPUT] = { "attn_output.weight", true, MATRIX, { QUERY, WIDTH },
         PRESENCE(EVERY, NONE, NONE) },
     [MODEL_ATTN_OUTPUT_BIAS] = { "attn_output.bias", true, VECTOR, { WIDTH },
-        PRESENCE(STARCODER2, LLAMA | MISTRAL3 | GRANITE, QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | PHI3 |
-            GLM4 | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
+        PRESENCE(STARCODER2, LLAMA | MISTRAL3 | GRANITE, QWEN2 | QWEN3 | GEMMA2 | GEMMA3 |
+            GEMMA4 | PHI3 | GLM4 | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
     [MODEL_ATTN_POST_NORM] = { "post_attention_norm.weight", true, VECTOR, { WIDTH },
-        PRESENCE(GEMMA2 | GEMMA3 | GLM4 | OLMO2, NONE, LLAMA | QWEN2 | QWEN3 | PHI3 | MISTRAL3 |
-            GRANITE | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2) },
+        PRESENCE(GEMMA2 | GEMMA3 | GEMMA4 | GLM4 | OLMO2, NONE, LLAMA | QWEN2 | QWEN3 | PHI3 |
+            MISTRAL3 | GRANITE | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2) },
     [MODEL_FFN_NORM] = { "ffn_norm.weight", true, VECTOR, { WIDTH },
-        PRESENCE(LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | PHI3 | MISTRAL3 | GLM4 | GRANITE |
-            SMOLLM3 | STARCODER2, NONE, OLMO2 | COMMAND_R | COHERE2) },
+        PRESENCE(LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | PHI3 | MISTRAL3 | GLM4 |
+            GRANITE | SMOLLM3 | STARCODER2, NONE, OLMO2 | COMMAND_R | COHERE2) },
     [MODEL_FFN_NORM_BIAS] = { "ffn_norm.bias", true, VECTOR, { WIDTH },
-        PRESENCE(STARCODER2, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | PHI3 | MISTRAL3 |
-            GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
+        PRESENCE(STARCODER2, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | PHI3 |
+            MISTRAL3 | GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
     [MODEL_FFN_GATE] = { "ffn_gate.weight", true, MATRIX, { WIDTH, FEED },
-        PRESENCE(LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | MISTRAL3 | GRANITE | OLMO2 | SMOLLM3 |
-            COMMAND_R | COHERE2, NONE, PHI3 | GLM4 | STARCODER2) },
+        PRESENCE(LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | MISTRAL3 | GRANITE | OLMO2 |
+            SMOLLM3 | COMMAND_R | COHERE2, NONE, PHI3 | GLM4 | STARCODER2) },
     [MODEL_FFN_UP] = { "ffn_up.weight", true, MATRIX, { WIDTH, FEED },
-        PRESENCE(LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | MISTRAL3 | GRANITE | OLMO2 | SMOLLM3 |
-            COMMAND_R | COHERE2 | STARCODER2, NONE, PHI3 | GLM4) },
+        PRESENCE(LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | MISTRAL3 | GRANITE | OLMO2 |
+            SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2, NONE, PHI3 | GLM4) },
     [MODEL_FFN_UP_BIAS] = { "ffn_up.bias", true, VECTOR, { FEED },
-        PRESENCE(STARCODER2, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | PHI3 | MISTRAL3 |
-            GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
+        PRESENCE(STARCODER2, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | PHI3 |
+            MISTRAL3 | GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
     [MODEL_FFN_GATE_UP] = { "ffn_up.weight", true, MATRIX, { WIDTH, GATE_UP },
-        PRESENCE(PHI3 | GLM4, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | MISTRAL3 |
+        PRESENCE(PHI3 | GLM4, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | MISTRAL3 |
             GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2) },
     [MODEL_FFN_DOWN] = { "ffn_down.weight", true, MATRIX, { FEED, WIDTH },
         PRESENCE(EVERY, NONE, NONE) },
     [MODEL_FFN_DOWN_BIAS] = { "ffn_down.bias", true, VECTOR, { WIDTH },
-        PRESENCE(STARCODER2, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | PHI3 | MISTRAL3 |
-            GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
+        PRESENCE(STARCODER2, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | PHI3 |
+            MISTRAL3 | GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
     [MODEL_FFN_POST_NORM] = { "post_ffw_norm.weight", true, VECTOR, { WIDTH },
-        PRESENCE(GEMMA2 | GEMMA3 | GLM4 | OLMO2, NONE, LLAMA | QWEN2 | QWEN3 | PHI3 | MISTRAL3 |
-            GRANITE | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2) },
+        PRESENCE(GEMMA2 | GEMMA3 | GEMMA4 | GLM4 | OLMO2, NONE, LLAMA | QWEN2 | QWEN3 | PHI3 |
+            MISTRAL3 | GRANITE | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2) },
+    [MODEL_LAYER_INPUT_GATE] = { "inp_gate.weight", true, MATRIX, { WIDTH, LAYER_INPUT },
+        OF_LAYER_INPUTS },
+    [MODEL_LAYER_INPUT_PROJ] = { "proj.weight", true, MATRIX, { LAYER_INPUT, WIDTH },
+        OF_LAYER_INPUTS },
+    [MODEL_LAYER_INPUT_NORM] = { "post_norm.weight", true, VECTOR, { WIDTH }, OF_LAYER_INPUTS },
+    [MODEL_LAYER_OUTPUT_SCALE] = { "layer_output_scale.weight", true, VECTOR, { ONE },
+        PRESENCE(NONE, GEMMA4, EVERY & ~GEMMA4) },
 };
 /* clang-format on */
 _Static_assert(COUNT_OF(rows) == MODEL_ROLE_COUNT, "every role has a row");
 
+static bool is_of_kv(enum model_role role)
+{
+    return role == MODEL_ATTN_K || role == MODEL_ATTN_V || role == MODEL_ATTN_K_BIAS ||
+           role == MODEL_ATTN_V_BIAS || role == MODEL_ATTN_K_NORM;
+}
+
+static bool is_of_layer_inputs(enum model_role role)
+{
+    return role == MODEL_LAYER_TOKEN_EMBD || role == MODEL_LAYER_PROJ ||
+           role == MODEL_LAYER_PROJ_NORM || role == MODEL_LAYER_INPUT_GATE ||
+           role == MODEL_LAYER_INPUT_PROJ || role == MODEL_LAYER_INPUT_NORM;
+}
+
 /* A weight of queries, keys or values is a tensor of its own, or rows of attn_qkv; so is a bias. */
-static enum model_presence presence_of(const struct model_config *config, enum model_role role)
+static enum model_presence presence_of_heads(const struct model_config *config,
+                                             enum model_role role)
 {
     bool weight = role == MODEL_ATTN_Q || role == MODEL_ATTN_K || role == MODEL_ATTN_V;
     bool bias = role == MODEL_ATTN_Q_BIAS || role == MODEL_ATTN_K_BIAS || role == MODEL_ATTN_V_BIAS;
@@ -207,14 +256,22 @@ static enum model_presence presence_of(const struct model_config *config, enum m
         (role == MODEL_ATTN_QKV && !config->has_fused_qkv) ||
         (role == MODEL_ATTN_QKV_BIAS && !config->has_fused_qkv_bias))
         return MODEL_ABSENT;
-    if (role == MODEL_ATTN_QKV || role == MODEL_ATTN_QKV_BIAS)
-        return MODEL_REQUIRED;
+    return role == MODEL_ATTN_QKV || role == MODEL_ATTN_QKV_BIAS ? MODEL_REQUIRED : MODEL_OPTIONAL;
+}
+
+static enum model_presence presence_of(const struct model_config *config, enum model_role role,
+                                       bool owns_cache)
+{
+    bool may = rows[role].may >> config->arch & 1, must = rows[role].must >> config->arch & 1;
+    enum model_presence heads = presence_of_heads(config, role);
+    if ((!may && !must) || heads == MODEL_ABSENT || (is_of_kv(role) && !owns_cache))
+        return MODEL_ABSENT;
     bool factors = role == MODEL_ROPE_FACTORS_SHORT || role == MODEL_ROPE_FACTORS_LONG;
-    if (factors && config->has_rope_factors && rows[role].may >> config->arch & 1)
-        return MODEL_REQUIRED; /* both or none */
-    return rows[role].must >> config->arch & 1  ? MODEL_REQUIRED
-           : rows[role].may >> config->arch & 1 ? MODEL_OPTIONAL
-                                                : MODEL_ABSENT;
+    if (heads == MODEL_REQUIRED || (factors && config->has_rope_factors)) /* both or none */
+        return MODEL_REQUIRED;
+    if (is_of_layer_inputs(role))
+        return config->layer_input_length ? MODEL_REQUIRED : MODEL_ABSENT;
+    return must ? MODEL_REQUIRED : MODEL_OPTIONAL;
 }
 
 bool model_role_is_per_layer(enum model_role role)
@@ -231,13 +288,16 @@ struct model_tensor model_tensor(const struct model_config *config, enum model_r
                                  uint32_t layer)
 {
     const struct row *row = &rows[role];
-    struct model_tensor wanted = { .presence = presence_of(config, role),
+    uint32_t of = row->per_layer && layer < config->block_count ? layer : 0;
+    struct model_layer numbers = model_layer(config, of);
+    struct model_tensor wanted = { .presence = presence_of(config, role, numbers.cache == of),
                                    .is_matrix = row->kind == MATRIX };
     if (row->per_layer)
         snprintf(wanted.name, sizeof(wanted.name), "blk.%" PRIu32 ".%s", layer, row->name);
     else
         snprintf(wanted.name, sizeof(wanted.name), "%s", row->name);
-    uint64_t dims[2] = { extent_of(config, row->shape[0]), extent_of(config, row->shape[1]) };
+    uint64_t dims[2] = { extent_of(config, &numbers, row->shape[0]),
+                         extent_of(config, &numbers, row->shape[1]) };
     wanted.shape = shape_make(dims[1] ? 2 : 1, dims);
     return wanted;
 }

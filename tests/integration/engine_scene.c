@@ -20,7 +20,14 @@ static void vary_shape(struct model_shape *shape)
         shape->window = 5;
         shape->block_count = model_arch_info(shape->arch)->window_period + 1;
     }
-    if (model_arch_info(shape->arch)->local_rope == MODEL_LOCAL_ROPE_OWN_BASE) {
+    if (reads & MODEL_LAYERS_DIFFER) {
+        shape->block_count = 7; /* four with a cache of their own */
+        shape->shared_kv_count = 3;
+        shape->local_head_dim = 32;
+        shape->layer_input_length = 32;
+        shape->rope_freqs_factor = 8;
+    }
+    if (shape->arch == MODEL_ARCH_GEMMA3) {
         shape->rope_base = 1e6f;
         shape->rope_scaling = MODEL_ROPE_SCALING_LINEAR;
         shape->rope_scaling_factor = 8;

@@ -229,6 +229,8 @@ static void test_families(void **state)
         return;
     check_model(MODEL_ARCH_GEMMA2, CONVERT_Q4_K_M, DTYPE_F16);
     check_model(MODEL_ARCH_GEMMA3, CONVERT_F32, DTYPE_F32);
+    check_model(MODEL_ARCH_GEMMA4, CONVERT_F32, DTYPE_F32);
+    check_model(MODEL_ARCH_GEMMA4, CONVERT_F16, DTYPE_F16);
     check_model(MODEL_ARCH_PHI3, CONVERT_Q8_0, DTYPE_F16);
     check_model(MODEL_ARCH_MISTRAL3, CONVERT_Q6_K, DTYPE_F16);
     check_model(MODEL_ARCH_GLM4, CONVERT_Q4_K_M, DTYPE_Q8_0);

@@ -26,6 +26,7 @@ struct subject {
     const struct gguf_file *file;
     const struct model_config *config;
     const struct model_arch_info *arch;
+    double *keys[MODEL_UNLIKE_LIMIT], *values[MODEL_UNLIKE_LIMIT]; /* of layers that own them */
     uint32_t context;                          /* that the engine is opened with */
     const struct reference_rounding *rounding; /* or NULL */
     size_t token;                              /* at which we are */
@@ -78,6 +79,8 @@ static void forget(struct subject *subject)
 {
     for (size_t i = 0; i < subject->tensor_count; i++)
         free(subject->tensors[i].values);
+    for (size_t i = 0; i < MODEL_UNLIKE_LIMIT; i++)
+        free(subject->keys[i]);
 }
 
 /* ---- Rounding ------------------------------------------------------------------------------- */
@@ -133,18 +136,21 @@ static const struct loaded *find_weights(struct subject *subject, int layer, con
                                          size_t *ret_first)
 {
     const struct model_config *config = subject->config;
-    size_t query = (size_t)config->head_count * config->head_dim;
-    size_t kv = (size_t)config->head_count_kv * config->head_dim;
+    struct model_layer numbers = model_layer(config, layer < 0 ? 0 : (uint32_t)layer);
+    size_t query = (size_t)config->head_count * numbers.head_dim;
+    size_t kv = (size_t)numbers.head_count_kv * numbers.head_dim;
     char weight_name[64];
     snprintf(weight_name, sizeof(weight_name), "%s.weight", name);
     const struct loaded *weights = find(subject, layer, weight_name);
     *ret_first = 0;
-    if (strcmp(name, "ffn_up") == 0 && weights->rows == 2 * (size_t)config->feed_forward_length)
-        *ret_first = config->feed_forward_length; /* the gate's rows stand first */
+    if (strcmp(name, "ffn_up") == 0 && weights->rows == 2 * (size_t)numbers.feed_forward_length)
+        *ret_first = numbers.feed_forward_length; /* the gate's rows stand first */
     if (weights->values)
         return weights;
     if (strcmp(name, "ffn_gate") == 0)
         return find(subject, layer, "ffn_up.weight");
+    if (strcmp(name, "attn_v") == 0 && !find(subject, layer, "attn_qkv.weight")->values)
+        return find(subject, layer, "attn_k.weight"); /* values are what keys are made of */
     if (strcmp(name, "attn_k") == 0)
         *ret_first = query;
     if (strcmp(name, "attn_v") == 0)
@@ -224,7 +230,8 @@ static void prepare_heads(struct subject *subject, int layer, bool is_query, dou
                           size_t position)
 {
     const struct model_config *config = subject->config;
-    size_t dim = config->head_dim, heads = is_query ? config->head_count : config->head_count_kv;
+    struct model_layer numbers = model_layer(config, (uint32_t)layer);
+    size_t dim = numbers.head_dim, heads = is_query ? config->head_count : numbers.head_count_kv;
     double epsilon = (double)config->rms_epsilon;
     const double *norm = load(subject, layer,
                               is_query ? "attn_q_norm.weight" : "attn_k_norm.weight");
@@ -235,7 +242,7 @@ static void prepare_heads(struct subject *subject, int layer, bool is_query, dou
         for (size_t h = 0; norm && h < heads; h++)
             normalise(x + h * dim, own ? norm + h * dim : norm, NULL, dim, own, epsilon,
                       x + h * dim);
-    enum model_layer_rope rope = model_layer(config, (uint32_t)layer).rope;
+    enum model_layer_rope rope = numbers.rope;
     if (rope == MODEL_LAYER_UNROTATED)
         return;
     const double *factors = load(subject, -1, "rope_freqs.weight");
@@ -249,18 +256,21 @@ static void prepare_heads(struct subject *subject, int layer, bool is_query, dou
                       : 1;
     for (size_t h = 0; h < heads; h++)
         reference_rotate(rope == MODEL_LAYER_LOCAL_ROPE ? &config->local_rope : &config->rope,
-                         factors, position, size, x + h * dim);
+                         rope == MODEL_LAYER_LOCAL_ROPE ? NULL : factors, position, size,
+                         x + h * dim);
 }
 
-static void attend(const struct model_config *config, const double *q, const double *keys,
-                   const double *values, size_t length, uint32_t window, double *out)
+static void attend(const struct model_config *config, const struct model_layer *layer,
+                   const double *q, const double *keys, const double *values, size_t length,
+                   double *out)
 {
-    size_t dim = config->head_dim, kv = (size_t)config->head_count_kv * dim;
+    size_t dim = layer->head_dim, kv = (size_t)layer->head_count_kv * dim;
+    uint32_t window = layer->window;
     size_t first = window && length > window ? length - window : 0;
     double *scores = malloc(length * sizeof(*scores));
     ASSERT(scores);
     for (size_t h = 0; h < config->head_count; h++) {
-        size_t shared = h / (config->head_count / config->head_count_kv) * dim;
+        size_t shared = h / (config->head_count / layer->head_count_kv) * dim;
         double largest = -INFINITY, sum = 0;
         for (size_t s = first; s < length; s++) {
             scores[s] = 0;
@@ -294,7 +304,8 @@ static void feed_forward(struct subject *subject, int layer, const char *input_n
                          const double *h, double *added, double *rooms)
 {
     const struct model_config *config = subject->config;
-    size_t width = config->embedding_length, feed = config->feed_forward_length;
+    size_t width = config->embedding_length;
+    size_t feed = model_layer(config, (uint32_t)layer).feed_forward_length;
     double *gate = rooms, *up = rooms + feed;
     bool gated = load(subject, layer, "ffn_gate.weight") ||
                  find(subject, layer, "ffn_up.weight")->rows == 2 * feed;
@@ -306,29 +317,85 @@ static void feed_forward(struct subject *subject, int layer, const char *input_n
     multiply(subject, layer, "ffn_down", "ffn_swiglu", gate, feed, width, added);
 }
 
-static void run_layer(struct subject *subject, int layer, double *x, size_t count)
+/* A row of a layer's keys and of its values. */
+static void append(struct subject *subject, int layer, const double *h, size_t token)
+{
+    struct model_layer numbers = model_layer(subject->config, (uint32_t)layer);
+    size_t width = subject->config->embedding_length, dim = numbers.head_dim;
+    size_t kv = numbers.head_count_kv * dim;
+    double *key = subject->keys[layer] + token * kv, *value = subject->values[layer] + token * kv;
+    double ones[512];
+    multiply(subject, layer, "attn_k", "attn_norm.out", h, width, kv, key);
+    multiply(subject, layer, "attn_v", "attn_norm.out", h, width, kv, value);
+    prepare_heads(subject, layer, false, key, token);
+    for (size_t i = 0; i < COUNT_OF(ones); i++)
+        ones[i] = 1;
+    for (size_t i = 0; subject->arch->reads & MODEL_NORMS_VALUES && i < kv; i += dim)
+        normalise(value + i, ones, NULL, dim, false, (double)subject->config->rms_epsilon,
+                  value + i);
+    round_cached(subject, "rope_k", layer, key, kv);
+    round_cached(subject, "attn_v", layer, value, kv);
+}
+
+/* The part of this layer, of what a token gives each layer: from its embedding x and a table. */
+static void find_layer_input(struct subject *subject, int layer, int32_t id, const double *x,
+                             double *out)
 {
     const struct model_config *config = subject->config;
-    size_t width = config->embedding_length, feed = config->feed_forward_length;
-    size_t query = (size_t)config->head_count * config->head_dim;
-    size_t kv = (size_t)config->head_count_kv * config->head_dim;
-    uint32_t window = model_layer(config, (uint32_t)layer).window;
-    double *h = calloc(3 * width + 2 * query + 2 * count * kv + 2 * feed, sizeof(*h));
-    ASSERT(h);
-    double *q = h + width, *mixed = q + query, *keys = mixed + query, *values = keys + count * kv;
-    double *added = values + count * kv, *fed = added + width, *rooms = fed + width;
+    size_t width = config->embedding_length, length = config->layer_input_length;
+    const double *norm = load(subject, -1, "per_layer_proj_norm.weight");
+    const double *table = load(subject, -1, "per_layer_token_embd.weight");
+    const double *proj = load(subject, -1, "per_layer_model_proj.weight");
+    size_t first = (size_t)layer * length;
+    for (size_t i = 0; i < length; i++)
+        out[i] = dot(proj + (first + i) * width, x, width) / sqrt((double)width);
+    normalise(out, norm, NULL, length, false, (double)config->rms_epsilon, out);
+    for (size_t i = 0; i < length; i++)
+        out[i] = (out[i] + sqrt((double)length) *
+                               table[(size_t)id * length * config->block_count + first + i]) /
+                 sqrt(2);
+}
+
+static void add_layer_input(struct subject *subject, int layer, const double *part, double *x)
+{
+    const struct model_config *config = subject->config;
+    size_t width = config->embedding_length, length = config->layer_input_length;
+    double *gate = malloc((length + width) * sizeof(*gate)), *added = gate + length;
+    ASSERT(gate);
+    multiply(subject, layer, "inp_gate", "layer_input", x, width, length, gate);
+    for (size_t i = 0; i < length; i++)
+        gate[i] = activated(subject, gate[i]) * part[i];
+    multiply(subject, layer, "proj", "layer_gate", gate, length, width, added);
+    leave(subject, layer, "post_norm.weight", added, x);
+    free(gate);
+}
+
+/* ids and embedded: the tokens and what they were embedded as. */
+static void run_layer(struct subject *subject, int layer, const int32_t *ids,
+                      const double *embedded, double *x, size_t count)
+{
+    const struct model_config *config = subject->config;
+    struct model_layer numbers = model_layer(config, (uint32_t)layer);
+    size_t width = config->embedding_length, feed = numbers.feed_forward_length;
+    size_t query = (size_t)config->head_count * numbers.head_dim;
+    size_t kv = (size_t)numbers.head_count_kv * numbers.head_dim;
+    const double *scale = load(subject, layer, "layer_output_scale.weight");
+    double *h = calloc(3 * width + 2 * query + 2 * feed + config->layer_input_length, sizeof(*h));
+    double *q = h + width, *mixed = q + query, *added = mixed + query, *fed = added + width;
+    double *rooms = fed + width, *part = rooms + 2 * feed;
+    subject->keys[layer] = calloc(2 * count * kv, sizeof(*h));
+    ASSERT(h && subject->keys[layer]);
+    subject->values[layer] = subject->keys[layer] + count * kv;
     for (size_t t = 0; t < count; t++) {
         double *row = x + t * width;
         subject->token = t;
         enter(subject, layer, "attn_norm", row, h);
         multiply(subject, layer, "attn_q", "attn_norm.out", h, width, query, q);
-        multiply(subject, layer, "attn_k", "attn_norm.out", h, width, kv, keys + t * kv);
-        multiply(subject, layer, "attn_v", "attn_norm.out", h, width, kv, values + t * kv);
         prepare_heads(subject, layer, true, q, t);
-        prepare_heads(subject, layer, false, keys + t * kv, t);
-        round_cached(subject, "rope_k", layer, keys + t * kv, kv);
-        round_cached(subject, "attn_v", layer, values + t * kv, kv);
-        attend(config, q, keys, values, t + 1, window, mixed);
+        if (numbers.cache == (uint32_t)layer)
+            append(subject, layer, h, t);
+        attend(config, &numbers, q, subject->keys[numbers.cache], subject->values[numbers.cache],
+               t + 1, mixed);
         multiply(subject, layer, "attn_output", "attn_vector", mixed, query, width, added);
         if (subject->arch->is_parallel)
             feed_forward(subject, layer, "attn_norm.out", h, fed, rooms);
@@ -338,6 +405,12 @@ static void run_layer(struct subject *subject, int layer, double *x, size_t coun
             feed_forward(subject, layer, "ffn_norm.out", h, fed, rooms);
         }
         leave(subject, layer, "post_ffw_norm.weight", fed, row);
+        if (config->layer_input_length) {
+            find_layer_input(subject, layer, ids[t], embedded + t * width, part);
+            add_layer_input(subject, layer, part, row);
+        }
+        for (size_t i = 0; scale && i < width; i++)
+            row[i] *= scale[0];
     }
     free(h);
 }
@@ -354,12 +427,14 @@ void reference_logits(const struct gguf_file *file, const struct model_config *c
     size_t width = config->embedding_length, vocab = config->vocab_size;
     const double *table = load(&subject, -1, "token_embd.weight");
     double *x = malloc(count * width * sizeof(*x)), *h = malloc(width * sizeof(*h));
-    ASSERT(table && x && h);
+    double *embedded = malloc(count * width * sizeof(*x));
+    ASSERT(table && x && h && embedded && config->block_count <= MODEL_UNLIKE_LIMIT);
     for (size_t t = 0; t < count; t++)
         for (size_t i = 0; i < width; i++)
             x[t * width + i] = table[(size_t)ids[t] * width + i] * (double)config->embedding_scale;
+    memcpy(embedded, x, count * width * sizeof(*x));
     for (uint32_t layer = 0; layer < config->block_count; layer++)
-        run_layer(&subject, (int)layer, x, count);
+        run_layer(&subject, (int)layer, ids, embedded, x, count);
     for (size_t t = 0; t < count; t++) {
         subject.token = t;
         enter(&subject, -1, "output_norm", x + t * width, h);
@@ -368,6 +443,7 @@ void reference_logits(const struct gguf_file *file, const struct model_config *c
             logits[i] = capped(logits[i] * (double)config->logit_scale, (double)config->logit_cap);
     }
     forget(&subject);
+    free(embedded);
     free(x);
     free(h);
 }

@@ -56,7 +56,9 @@ static bool ends_with(struct text_view name, const char *end)
 static void promised(const struct gguf_tensor *tensor, const struct model_shape *shape,
                      double *ret_mean, double *ret_deviation)
 {
-    *ret_mean = ends_with(tensor->name, "norm.weight") ? 1 : 0;
+    bool factor = ends_with(tensor->name, "norm.weight") ||
+                  ends_with(tensor->name, "_scale.weight");
+    *ret_mean = factor ? 1 : 0;
     *ret_deviation = 1 / sqrt((double)tensor->shape.dims[0]);
     if (tensor->shape.dims[1] == 1)
         *ret_deviation = 0.05;

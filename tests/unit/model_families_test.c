@@ -106,6 +106,84 @@ static void test_patterns(void **state)
     model_file_release(&model);
 }
 
+/* ---- Layers that differ --------------------------------------------------------------------- */
+
+#define GEMMA4_LAYERS                                                                              \
+    PUT_U32("gemma4.block_count", 6), PUT_U32("gemma4.attention.key_length_swa", 8),               \
+        PUT_ARRAY("gemma4.attention.sliding_window_pattern", BUILD_BOOL, 6, 1, 1, 0, 1, 0, 1)
+
+static void test_unlike_layers(void **state)
+{
+    (void)state;
+    static struct model_file model;
+    static const struct model_edit edits[] = {
+        GEMMA4_LAYERS,
+        PUT_ARRAY("gemma4.attention.head_count_kv", BUILD_I32, 6, 4, 4, 2, 4, 1, 4),
+        PUT_ARRAY("gemma4.feed_forward_length", BUILD_I32, 6, 8, 16, 24, 32, 40, 96),
+        PUT_U32("gemma4.embedding_length_per_layer_input", 8),
+        PUT_U32("gemma4.attention.shared_kv_layers", 1),
+        { 0 },
+    };
+    const struct model_config *config = open_config(&model, MODEL_ARCH_GEMMA4, edits);
+    struct model_layer local = model_layer(config, 1), full = model_layer(config, 4),
+                       shared = model_layer(config, 5);
+    assert_int_equal(local.head_dim, 8);
+    assert_int_equal(full.head_dim, 16);
+    assert_int_equal(local.head_count_kv, 4);
+    assert_int_equal(full.head_count_kv, 1);
+    assert_int_equal(full.feed_forward_length, 40);
+    assert_int_equal(full.cache, 4);
+    assert_int_equal(shared.cache, 3); /* the last one with a window */
+    assert_int_equal(local.rope, MODEL_LAYER_LOCAL_ROPE);
+    assert_int_equal(model_tensor(config, MODEL_ATTN_K, 4).presence, MODEL_REQUIRED);
+    assert_int_equal(model_tensor(config, MODEL_ATTN_K, 5).presence, MODEL_ABSENT);
+    assert_int_equal(model_tensor(config, MODEL_ATTN_V, 4).presence, MODEL_OPTIONAL);
+    assert_int_equal(model_tensor(config, MODEL_ATTN_Q, 1).shape.dims[1], 32);
+    assert_int_equal(model_tensor(config, MODEL_FFN_UP, 4).shape.dims[1], 40);
+    assert_int_equal(model_tensor(config, MODEL_LAYER_TOKEN_EMBD, 0).shape.dims[0], 48);
+    assert_int_equal(model_tensor(config, MODEL_LAYER_INPUT_GATE, 0).presence, MODEL_REQUIRED);
+    assert_true(config->attention_scale == 1 && config->logit_cap == 30);
+    /* Keys and values of five layers: 4 * 8, 4 * 8, 2 * 16, 4 * 8 and 16 values. */
+    assert_int_equal(model_kv_bytes(config, 1, DTYPE_F32), 2 * 4 * (32 + 32 + 32 + 32 + 16));
+    model_file_release(&model);
+    static const struct model_edit uncapped[] = { PUT_F32("gemma4.final_logit_softcapping", 0),
+                                                  { 0 } };
+    config = open_config(&model, MODEL_ARCH_GEMMA4, uncapped);
+    assert_true(config->logit_cap == 0);
+    assert_int_equal(model_tensor(config, MODEL_LAYER_INPUT_GATE, 0).presence, MODEL_ABSENT);
+    model_file_release(&model);
+}
+
+static void test_bad_unlike_layers(void **state)
+{
+    (void)state;
+    static const struct {
+        struct model_edit edits[5];
+        const char *words;
+    } rows[] = {
+        { { GEMMA4_LAYERS, PUT_ARRAY("gemma4.feed_forward_length", BUILD_I32, 2, 8, 8) },
+          "feed_forward_length: expected 6 numbers" },
+        { { GEMMA4_LAYERS,
+            PUT_ARRAY("gemma4.attention.head_count_kv", BUILD_I32, 6, 4, 4, 3, 4, 4, 4) },
+          "expected a divisor of head_count" },
+        { { GEMMA4_LAYERS, PUT_U32("gemma4.attention.shared_kv_layers", 2) },
+          "attention.shared_kv_layers: expected a number that leaves" },
+        { { GEMMA4_LAYERS, PUT_U32("gemma4.attention.shared_kv_layers", 6) },
+          "attention.shared_kv_layers: expected 0 to 5" },
+        { { GEMMA4_LAYERS, PUT_U32("gemma4.attention.value_length_swa", 16) },
+          "attention.value_length_swa" },
+        { { GEMMA4_LAYERS, PUT_U32("gemma4.rope.dimension_count_swa", 16) },
+          "rope.dimension_count_swa" },
+        { { GEMMA4_LAYERS, PUT_U32("gemma4.embedding_length_per_layer_input", 9) },
+          "embedding_length_per_layer_input" },
+        { { DROP_KEY("gemma4.attention.sliding_window_pattern") },
+          "attention.sliding_window_pattern: expected a bool for each layer" },
+        { { PUT_U32("gemma4.expert_count", 4) }, "mixture of experts" },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        check_says(MODEL_ARCH_GEMMA4, rows[i].edits, rows[i].words);
+}
+
 /* ---- Numbers -------------------------------------------------------------------------------- */
 
 #define FIELD(field) offsetof(struct model_config, field)
@@ -240,8 +318,9 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_windows), cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_windows),       cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_unlike_layers), cmocka_unit_test(test_bad_unlike_layers),
+        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_switches),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,6 +168,10 @@ static inline void model_file_keys(struct model_file *model, const struct model_
     for (size_t i = 0; i < COUNT_OF(keys); i++)
         if (!needed[i] || reads & needed[i])
             model_file_key(model, arch, keys[i]);
+    if (reads & MODEL_LAYERS_DIFFER)
+        model_file_key(
+            model, arch,
+            (struct model_edit)PUT_ARRAY("attention.sliding_window_pattern", BUILD_BOOL, 2, 1, 0));
     const struct model_edit *edit = model_file_edit(model, "tokenizer.ggml.tokens");
     if (edit)
         model_file_put(model, edit);

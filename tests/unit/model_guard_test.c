@@ -22,6 +22,7 @@ static void test_unchanged_models_run(void **state)
         { MODEL_ARCH_QWEN3, 3 + 2 * 11, MODEL_ROPE_SPLIT_HALF },
         { MODEL_ARCH_GEMMA2, 2 + 2 * 11, MODEL_ROPE_SPLIT_HALF },
         { MODEL_ARCH_GEMMA3, 3 + 2 * 13, MODEL_ROPE_SPLIT_HALF },
+        { MODEL_ARCH_GEMMA4, 3 + 2 * 12, MODEL_ROPE_SPLIT_HALF },
         { MODEL_ARCH_PHI3, 3 + 2 * 8, MODEL_ROPE_SPLIT_HALF },
         { MODEL_ARCH_MISTRAL3, 3 + 2 * 9, MODEL_ROPE_ADJACENT },
         { MODEL_ARCH_GLM4, 3 + 2 * 10, MODEL_ROPE_ADJACENT },

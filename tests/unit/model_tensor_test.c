@@ -11,6 +11,7 @@
 #define QWEN3 (1u << MODEL_ARCH_QWEN3)
 #define GEMMA2 (1u << MODEL_ARCH_GEMMA2)
 #define GEMMA3 (1u << MODEL_ARCH_GEMMA3)
+#define GEMMA4 (1u << MODEL_ARCH_GEMMA4)
 #define PHI3 (1u << MODEL_ARCH_PHI3)
 #define MISTRAL3 (1u << MODEL_ARCH_MISTRAL3)
 #define GLM4 (1u << MODEL_ARCH_GLM4)
@@ -21,8 +22,8 @@
 #define COHERE2 (1u << MODEL_ARCH_COHERE2)
 #define STARCODER2 (1u << MODEL_ARCH_STARCODER2)
 /* Biases of queries, keys and values; norms after blocks. */
-#define MAY_BE_BIASED (EVERY & ~(QWEN2 | QWEN3 | STARCODER2))
-#define POST_NORMED (GEMMA2 | GEMMA3 | GLM4 | OLMO2)
+#define MAY_BE_BIASED (EVERY & ~(QWEN2 | QWEN3 | STARCODER2 | GEMMA4))
+#define POST_NORMED (GEMMA2 | GEMMA3 | GEMMA4 | GLM4 | OLMO2)
 #define EVERY ((1u << MODEL_ARCH_COUNT) - 1)
 
 /* Layer 1 of the model in model_file.h: width 64, 4 * 16 queries, 2 * 16 keys, feed 96, 8 tokens;
@@ -40,22 +41,25 @@ static const struct {
     { MODEL_OUTPUT, "output.weight", "[64, 8]", true, OLMO2,
       EVERY & ~(OLMO2 | GEMMA2 | COMMAND_R | COHERE2) },
     { MODEL_OUTPUT_BIAS, "output.bias", "[8]", false, 0, QWEN2 },
-    { MODEL_ROPE_FREQS, "rope_freqs.weight", "[8]", false, 0, LLAMA | MISTRAL3 | GRANITE },
+    { MODEL_LAYER_TOKEN_EMBD, "per_layer_token_embd.weight", "[0, 8]", true, 0, 0 },
+    { MODEL_LAYER_PROJ, "per_layer_model_proj.weight", "[64]", true, 0, 0 },
+    { MODEL_LAYER_PROJ_NORM, "per_layer_proj_norm.weight", "[0]", false, 0, 0 },
+    { MODEL_ROPE_FREQS, "rope_freqs.weight", "[8]", false, 0, LLAMA | MISTRAL3 | GRANITE | GEMMA4 },
     { MODEL_ROPE_FACTORS_SHORT, "rope_factors_short.weight", "[8]", false, 0, PHI3 | MISTRAL3 },
     { MODEL_ROPE_FACTORS_LONG, "rope_factors_long.weight", "[8]", false, 0, PHI3 | MISTRAL3 },
     { MODEL_ATTN_NORM, "blk.1.attn_norm.weight", "[64]", false, EVERY & ~OLMO2, 0 },
     { MODEL_ATTN_NORM_BIAS, "blk.1.attn_norm.bias", "[64]", false, STARCODER2, 0 },
     { MODEL_ATTN_Q, "blk.1.attn_q.weight", "[64, 64]", true, EVERY, 0 },
     { MODEL_ATTN_K, "blk.1.attn_k.weight", "[64, 32]", true, EVERY, 0 },
-    { MODEL_ATTN_V, "blk.1.attn_v.weight", "[64, 32]", true, EVERY, 0 },
+    { MODEL_ATTN_V, "blk.1.attn_v.weight", "[64, 32]", true, EVERY & ~GEMMA4, GEMMA4 },
     { MODEL_ATTN_Q_BIAS, "blk.1.attn_q.bias", "[64]", false, QWEN2 | STARCODER2, MAY_BE_BIASED },
     { MODEL_ATTN_K_BIAS, "blk.1.attn_k.bias", "[32]", false, QWEN2 | STARCODER2, MAY_BE_BIASED },
     { MODEL_ATTN_V_BIAS, "blk.1.attn_v.bias", "[32]", false, QWEN2 | STARCODER2, MAY_BE_BIASED },
     { MODEL_ATTN_QKV, "blk.1.attn_qkv.weight", "[64, 128]", true, 0, 0 },
     { MODEL_ATTN_QKV_BIAS, "blk.1.attn_qkv.bias", "[128]", false, 0, 0 },
-    { MODEL_ATTN_Q_NORM, "blk.1.attn_q_norm.weight", "[16]", false, QWEN3 | GEMMA3 | OLMO2,
+    { MODEL_ATTN_Q_NORM, "blk.1.attn_q_norm.weight", "[16]", false, QWEN3 | GEMMA3 | GEMMA4 | OLMO2,
       COMMAND_R },
-    { MODEL_ATTN_K_NORM, "blk.1.attn_k_norm.weight", "[16]", false, QWEN3 | GEMMA3 | OLMO2,
+    { MODEL_ATTN_K_NORM, "blk.1.attn_k_norm.weight", "[16]", false, QWEN3 | GEMMA3 | GEMMA4 | OLMO2,
       COMMAND_R },
     { MODEL_ATTN_OUTPUT, "blk.1.attn_output.weight", "[64, 64]", true, EVERY, 0 },
     { MODEL_ATTN_OUTPUT_BIAS, "blk.1.attn_output.bias", "[64]", false, STARCODER2,
@@ -72,6 +76,10 @@ static const struct {
     { MODEL_FFN_DOWN, "blk.1.ffn_down.weight", "[96, 64]", true, EVERY, 0 },
     { MODEL_FFN_DOWN_BIAS, "blk.1.ffn_down.bias", "[64]", false, STARCODER2, 0 },
     { MODEL_FFN_POST_NORM, "blk.1.post_ffw_norm.weight", "[64]", false, POST_NORMED, 0 },
+    { MODEL_LAYER_INPUT_GATE, "blk.1.inp_gate.weight", "[64]", true, 0, 0 },
+    { MODEL_LAYER_INPUT_PROJ, "blk.1.proj.weight", "[0, 64]", true, 0, 0 },
+    { MODEL_LAYER_INPUT_NORM, "blk.1.post_norm.weight", "[64]", false, 0, 0 },
+    { MODEL_LAYER_OUTPUT_SCALE, "blk.1.layer_output_scale.weight", "[1]", false, 0, GEMMA4 },
 };
 _Static_assert(COUNT_OF(table) == MODEL_ROLE_COUNT, "every role is in the table");
 
