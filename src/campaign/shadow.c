@@ -219,6 +219,8 @@ static enum dtype dtype_of(enum ops_op op, const struct shadow *shadow, uint8_t 
         return shadow->views[0].dtype;
     if (op == OPS_MATMUL_GROUP)
         return shadow->views[operand - 2 * OPS_GROUP_LIMIT].dtype;
+    if (op == OPS_MATMUL_EXPERTS)
+        return shadow->views[MATMUL_EXPERTS_WEIGHTS].dtype;
     return op == OPS_KV_APPEND ? shadow->views[operand].dtype : DTYPE_F32;
 }
 

@@ -24,7 +24,8 @@ bool ops_packing_operands(enum ops_op op, uint8_t *ret_plain, uint8_t *ret_packe
                  { OPS_ACT_PACK, ACT_PACK_X, ACT_PACK_PACKED },
                  { OPS_ATTENTION, ATTENTION_OUT, ATTENTION_PACKED },
                  { OPS_SWIGLU, SWIGLU_OUT, SWIGLU_PACKED },
-                 { OPS_GELU, GELU_OUT, GELU_PACKED } };
+                 { OPS_GELU, GELU_OUT, GELU_PACKED },
+                 { OPS_GATE_EXPERTS, GATE_EXPERTS_OUT, GATE_EXPERTS_PACKED } };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (rows[i].op == op) {
             *ret_plain = rows[i].plain;
@@ -36,8 +37,10 @@ bool ops_packing_operands(enum ops_op op, uint8_t *ret_plain, uint8_t *ret_packe
 
 bool ops_packed_input(enum ops_op op, uint8_t *ret_packed)
 {
-    *ret_packed = op == OPS_MATMUL ? MATMUL_PACKED : MATMUL_GROUP_PACKED;
-    return op == OPS_MATMUL || op == OPS_MATMUL_GROUP;
+    *ret_packed = op == OPS_MATMUL         ? MATMUL_PACKED
+                  : op == OPS_MATMUL_GROUP ? MATMUL_GROUP_PACKED
+                                           : MATMUL_EXPERTS_PACKED;
+    return op == OPS_MATMUL || op == OPS_MATMUL_GROUP || op == OPS_MATMUL_EXPERTS;
 }
 
 bool ops_can_run_again(enum ops_op op)
@@ -69,6 +72,46 @@ static enum status multiply_group(const struct ops_target *target, const struct 
             TRY(multiply(target, plain, o[MATMUL_GROUP_PACKED], &o[MATMUL_GROUP_WEIGHTS + i],
                          given(&o[MATMUL_GROUP_BIASES + i]), &o[MATMUL_GROUP_OUTS + i], err));
     return STATUS_OK;
+}
+
+static enum status multiply_experts(const struct ops_target *target, const struct device_view *o,
+                                    const struct device_view *plain, struct error *err)
+{
+    const struct device_view *weights = &o[MATMUL_EXPERTS_WEIGHTS];
+    struct device_view packed = o[MATMUL_EXPERTS_PACKED];
+    uint64_t dims[2] = { ops_expert_row_bytes(target->ops, weights->dtype, plain->shape.dims[0]),
+                         plain->shape.dims[1] };
+    packed.dtype = DTYPE_I8;
+    packed.shape = shape_make(2, dims);
+    packed.row_stride_bytes = 0;
+    TRY(ops_pack_for_experts(target, plain, &packed, weights->dtype, err));
+    return ops_matmul_experts(target, weights, &packed, given(&o[MATMUL_EXPERTS_BIAS]),
+                              &o[MATMUL_EXPERTS_IDS], &o[MATMUL_EXPERTS_OUT], err);
+}
+
+/* The ops of experts but their matmul. */
+static enum status run_experts(const struct ops_target *target, enum ops_op op, const void *params,
+                               const struct device_view *o, struct error *err)
+{
+    const struct params_route_experts *route = params;
+    const struct params_gate_experts *gate = params;
+    if (op == OPS_ROUTE_EXPERTS) {
+        struct ops_routing routing = { .score = route->sigmoid ? OPS_SCORE_SIGMOID
+                                                               : OPS_SCORE_SOFTMAX,
+                                       .normalise = route->normalise != 0,
+                                       .weight_scale = route->weight_scale,
+                                       .group_count = route->group_count,
+                                       .groups_used = route->groups_used };
+        return ops_route_experts(target, &o[ROUTE_EXPERTS_LOGITS], given(&o[ROUTE_EXPERTS_BIAS]),
+                                 &o[ROUTE_EXPERTS_IDS], &o[ROUTE_EXPERTS_WEIGHTS], &routing, err);
+    }
+    if (op == OPS_GATE_EXPERTS)
+        return ops_gate_experts(target, &o[GATE_EXPERTS_GATE], &o[GATE_EXPERTS_UP],
+                                given(&o[GATE_EXPERTS_WEIGHTS]), &o[GATE_EXPERTS_OUT], NULL,
+                                &(struct ops_expert_gate){ gate->limit, gate->alpha }, err);
+    return ops_sum_experts(target, &o[SUM_EXPERTS_X], given(&o[SUM_EXPERTS_WEIGHTS]),
+                           given(&o[SUM_EXPERTS_SHARED]), given(&o[SUM_EXPERTS_SHARED_GATE]),
+                           &o[SUM_EXPERTS_OUT], err);
 }
 
 static enum status make_rope_table(const struct ops_target *target, const struct device_view *o,
@@ -157,6 +200,12 @@ enum status ops_run_again(const struct ops_target *target, enum ops_op op, const
                                err);
     case OPS_ARGMAX:
         return ops_argmax(target, &o[ARGMAX_LOGITS], &o[ARGMAX_IDS], given(&o[ARGMAX_NEXT]), err);
+    case OPS_MATMUL_EXPERTS:
+        return multiply_experts(target, o, plain, err);
+    case OPS_ROUTE_EXPERTS:
+    case OPS_GATE_EXPERTS:
+    case OPS_SUM_EXPERTS:
+        return run_experts(target, op, params, o, err);
     case OPS_ACT_PACK:
     case OPS_TOP_K:
     case OPS_REPACK:
@@ -196,6 +245,7 @@ double ops_tolerance(enum ops_op op, enum dtype dtype)
     switch (op) {
     case OPS_MATMUL:
     case OPS_MATMUL_GROUP:
+    case OPS_MATMUL_EXPERTS:
         return matmul_tolerance(dtype);
     case OPS_KV_APPEND: /* a quant of a block may be rounded the other way */
         return dtype == DTYPE_Q8_0 ? 1e-2 : 0;
@@ -211,7 +261,7 @@ double ops_tolerance(enum ops_op op, enum dtype dtype)
     case OPS_GELU:
     case OPS_SCALE:
         return 2e-5;
-    default: /* the same bits */
+    default: /* the same bits, route_experts too (ops/routing.h) */
         return 0;
     }
 }

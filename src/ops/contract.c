@@ -248,6 +248,58 @@ const struct device_contract ops_contracts[OPS_COUNT] = {
         },
         .operand_count = REPACK_OPERAND_COUNT,
     },
+    [OPS_ROUTE_EXPERTS] = {
+        .name = "route_experts",
+        .operands = {
+            [ROUTE_EXPERTS_LOGITS] = { "logits", READ, false, false, F32, "experts,tokens" },
+            [ROUTE_EXPERTS_BIAS] = { "bias", READ, true, false, F32, "experts" },
+            [ROUTE_EXPERTS_IDS] = { "ids", WRITE, false, false, I32, "k,tokens" },
+            [ROUTE_EXPERTS_WEIGHTS] = { "weights", WRITE, false, false, F32, "k,tokens" },
+        },
+        .operand_count = ROUTE_EXPERTS_OPERAND_COUNT,
+        .params_bytes = sizeof(struct params_route_experts),
+        .check = ops_check_route_experts,
+    },
+    [OPS_MATMUL_EXPERTS] = {
+        .name = "matmul_experts",
+        .operands = {
+            [MATMUL_EXPERTS_PACKED] = { "packed", READ, false, false, PACKED,
+                "packed_bytes,inputs" },
+            [MATMUL_EXPERTS_WEIGHTS] = { "weights", READ, false, false, WEIGHTS | REPACKED,
+                "k,all_rows" },
+            [MATMUL_EXPERTS_BIAS] = { "bias", READ, true, false, F32, "rows,experts" },
+            [MATMUL_EXPERTS_IDS] = { "ids", READ, false, false, I32, "slots" },
+            [MATMUL_EXPERTS_OUT] = { "out", WRITE, false, false, F32, "rows,slots" },
+        },
+        .operand_count = MATMUL_EXPERTS_OPERAND_COUNT,
+        .params_bytes = sizeof(struct params_matmul_experts),
+        .check = ops_check_matmul_experts,
+    },
+    [OPS_GATE_EXPERTS] = {
+        .name = "gate_experts",
+        .operands = {
+            [GATE_EXPERTS_GATE] = { "gate", READ, false, false, F32, "width,slots" },
+            [GATE_EXPERTS_UP] = { "up", READ, false, false, F32, "width,slots" },
+            [GATE_EXPERTS_WEIGHTS] = { "weights", READ, true, false, F32, "slots" },
+            [GATE_EXPERTS_OUT] = { "out", WRITE, false, false, F32, "width,slots" },
+            [GATE_EXPERTS_PACKED] = { "packed", WRITE, true, false, PACKED, "packed_bytes,slots" },
+        },
+        .operand_count = GATE_EXPERTS_OPERAND_COUNT,
+        .params_bytes = sizeof(struct params_gate_experts),
+        .check = ops_check_gate_experts,
+    },
+    [OPS_SUM_EXPERTS] = {
+        .name = "sum_experts",
+        .operands = {
+            [SUM_EXPERTS_X] = { "x", READ, false, false, F32, "width,slots" },
+            [SUM_EXPERTS_WEIGHTS] = { "weights", READ, true, false, F32, "slots" },
+            [SUM_EXPERTS_SHARED] = { "shared", READ, true, false, F32, "width,tokens" },
+            [SUM_EXPERTS_SHARED_GATE] = { "shared_gate", READ, true, false, F32, "tokens" },
+            [SUM_EXPERTS_OUT] = { "out", WRITE, false, false, F32, "width,tokens" },
+        },
+        .operand_count = SUM_EXPERTS_OPERAND_COUNT,
+        .check = ops_check_sum_experts,
+    },
 };
 /* clang-format on */
 

@@ -29,4 +29,14 @@ bool ops_check_attention(const struct device_contract_call *call, uint64_t *expe
                          uint64_t *found);
 bool ops_check_top_k(const struct device_contract_call *call, uint64_t *expected, uint64_t *found);
 
+/* contract_experts.c */
+bool ops_check_route_experts(const struct device_contract_call *call, uint64_t *expected,
+                             uint64_t *found);
+bool ops_check_matmul_experts(const struct device_contract_call *call, uint64_t *expected,
+                              uint64_t *found);
+bool ops_check_gate_experts(const struct device_contract_call *call, uint64_t *expected,
+                            uint64_t *found);
+bool ops_check_sum_experts(const struct device_contract_call *call, uint64_t *expected,
+                           uint64_t *found);
+
 #endif

@@ -7,6 +7,7 @@
 #include "ops/backend.h"
 #include "ops/gpu/gpu.h"
 #include "ops/host/kernels.h"
+#include "ops/launch.h"
 #include "ops/params.h"
 
 /* ---- Loading -------------------------------------------------------------------------------- */
@@ -60,10 +61,9 @@ bool ops_same_packing(const struct ops *ops, enum dtype one, enum dtype other, u
 
 /* ---- Launching ------------------------------------------------------------------------------ */
 
-/* Operands in the contract's order, all of them; NULL for an absent one. */
-static enum status launch(const struct ops_target *target, enum ops_op op, const void *params,
-                          const struct device_view *const *operands, uint64_t tile_count,
-                          struct error *err)
+enum status ops_launch(const struct ops_target *target, enum ops_op op, const void *params,
+                       const struct device_view *const *operands, uint64_t tile_count,
+                       struct error *err)
 {
     const struct device_contract *contract = ops_contract(op);
     struct device_launch request; /* not cleared: only as many operands as it has are looked at */
@@ -81,14 +81,9 @@ static enum status launch(const struct ops_target *target, enum ops_op op, const
     return watch ? watch->after(watch->context, target, op, &request, err) : STATUS_OK;
 }
 
-static uint64_t tiles(uint64_t count, uint64_t per_tile)
-{
-    return count / per_tile + (count % per_tile != 0);
-}
-
 static uint64_t token_tiles(const struct device_view *rows)
 {
-    return tiles(rows->shape.dims[1], TILE_TOKENS);
+    return ops_tiles(rows->shape.dims[1], TILE_TOKENS);
 }
 
 enum status ops_embed(const struct ops_target *target, const struct device_view *table,
@@ -98,12 +93,11 @@ enum status ops_embed(const struct ops_target *target, const struct device_view 
     const struct device_view *operands[EMBED_OPERAND_COUNT] = {
         [EMBED_TABLE] = table, [EMBED_IDS] = ids, [EMBED_OUT] = out
     };
-    return launch(target, OPS_EMBED, NULL, operands, token_tiles(out), err);
+    return ops_launch(target, OPS_EMBED, NULL, operands, token_tiles(out), err);
 }
 
-/* The packing of rows x, [k, tokens], for weights of a type. */
-static struct params_act_pack packing_params(const struct ops *ops, enum dtype weight_dtype,
-                                             const struct device_view *x)
+struct params_act_pack ops_packing_params(const struct ops *ops, enum dtype weight_dtype,
+                                          const struct device_view *x)
 {
     uint64_t k = x->shape.dims[0], tokens = x->shape.dims[1];
     return (struct params_act_pack){ pack_format(ops, weight_dtype, k, tokens),
@@ -124,8 +118,8 @@ enum status ops_rms_norm(const struct ops_target *target, const struct device_vi
     };
     struct params_norm params = { .epsilon = epsilon };
     if (packing)
-        params.packing = packing_params(target->ops, packing->weight_dtype, x);
-    return launch(target, OPS_RMS_NORM, &params, operands, token_tiles(x), err);
+        params.packing = ops_packing_params(target->ops, packing->weight_dtype, x);
+    return ops_launch(target, OPS_RMS_NORM, &params, operands, token_tiles(x), err);
 }
 
 enum status ops_head_norm(const struct ops_target *target, const struct device_view *x,
@@ -135,7 +129,7 @@ enum status ops_head_norm(const struct ops_target *target, const struct device_v
         [HEAD_NORM_X] = x, [HEAD_NORM_WEIGHT] = weight
     };
     struct params_norm params = { .epsilon = epsilon };
-    return launch(target, OPS_HEAD_NORM, &params, operands, token_tiles(x), err);
+    return ops_launch(target, OPS_HEAD_NORM, &params, operands, token_tiles(x), err);
 }
 
 enum status ops_layer_norm(const struct ops_target *target, const struct device_view *x,
@@ -151,15 +145,15 @@ enum status ops_layer_norm(const struct ops_target *target, const struct device_
     };
     struct params_layer_norm params = { .epsilon = settings->epsilon, .group = settings->group };
     if (packing)
-        params.packing = packing_params(target->ops, packing->weight_dtype, x);
-    return launch(target, OPS_LAYER_NORM, &params, operands, token_tiles(x), err);
+        params.packing = ops_packing_params(target->ops, packing->weight_dtype, x);
+    return ops_launch(target, OPS_LAYER_NORM, &params, operands, token_tiles(x), err);
 }
 
 enum status ops_add(const struct ops_target *target, const struct device_view *x,
                     const struct device_view *added, struct error *err)
 {
     const struct device_view *operands[ADD_OPERAND_COUNT] = { [ADD_X] = x, [ADD_ADDED] = added };
-    return launch(target, OPS_ADD, NULL, operands, token_tiles(x), err);
+    return ops_launch(target, OPS_ADD, NULL, operands, token_tiles(x), err);
 }
 
 /* A few rows are cut too, so that one token gives work to all threads. */
@@ -169,7 +163,7 @@ enum status ops_add(const struct ops_target *target, const struct device_view *x
 static uint32_t cut_columns(const struct device_view *rows, uint64_t *ret_tiles)
 {
     bool few = rows->shape.dims[1] <= TILE_TOKENS && rows->shape.dims[0] > FEW_TILE_COLUMNS;
-    *ret_tiles = token_tiles(rows) * (few ? tiles(rows->shape.dims[0], FEW_TILE_COLUMNS) : 1);
+    *ret_tiles = token_tiles(rows) * (few ? ops_tiles(rows->shape.dims[0], FEW_TILE_COLUMNS) : 1);
     return few ? FEW_TILE_COLUMNS : 0;
 }
 
@@ -179,7 +173,7 @@ enum status ops_scale(const struct ops_target *target, const struct device_view 
     const struct device_view *operands[SCALE_OPERAND_COUNT] = { [SCALE_X] = x };
     uint64_t tile_count;
     struct params_scale params = { factor, cap, cut_columns(x, &tile_count) };
-    return launch(target, OPS_SCALE, &params, operands, tile_count, err);
+    return ops_launch(target, OPS_SCALE, &params, operands, tile_count, err);
 }
 
 /* swiglu and gelu. */
@@ -191,8 +185,8 @@ static enum status activate(const struct ops_target *target, enum ops_op op,
     uint64_t tile_count;
     struct params_swiglu params = { .tile_columns = cut_columns(out, &tile_count) };
     if (packing)
-        params.packing = packing_params(target->ops, packing->weight_dtype, out);
-    return launch(target, op, &params, operands, tile_count, err);
+        params.packing = ops_packing_params(target->ops, packing->weight_dtype, out);
+    return ops_launch(target, op, &params, operands, tile_count, err);
 }
 
 enum status ops_swiglu(const struct ops_target *target, const struct device_view *gate,
@@ -228,81 +222,7 @@ enum status ops_gather_rows(const struct ops_target *target, const struct device
     const struct device_view *operands[GATHER_ROWS_OPERAND_COUNT] = {
         [GATHER_ROWS_X] = x, [GATHER_ROWS_ROWS] = rows, [GATHER_ROWS_OUT] = out
     };
-    return launch(target, OPS_GATHER_ROWS, NULL, operands, token_tiles(out), err);
-}
-
-/* ---- Matmul --------------------------------------------------------------------------------- */
-
-enum status ops_act_pack(const struct ops_target *target, const struct device_view *x,
-                         const struct device_view *packed, enum dtype weight_dtype,
-                         struct error *err)
-{
-    const struct device_view *operands[ACT_PACK_OPERAND_COUNT] = {
-        [ACT_PACK_X] = x, [ACT_PACK_PACKED] = packed
-    };
-    struct params_act_pack params = packing_params(target->ops, weight_dtype, x);
-    return launch(target, OPS_ACT_PACK, &params, operands, token_tiles(x), err);
-}
-
-static struct params_matmul cut_matmul(const struct ops *ops, const struct device_view *weights,
-                                       uint64_t tokens)
-{
-    return ops->backend->cut_matmul(ops, weights->dtype, weights->shape.dims[0], tokens);
-}
-
-static uint64_t matmul_tiles(const struct params_matmul *params, const struct device_view *out)
-{
-    return tiles(out->shape.dims[0], params->tile_rows) *
-           tiles(out->shape.dims[1], params->tile_tokens);
-}
-
-enum status ops_matmul(const struct ops_target *target, const struct device_view *weights,
-                       const struct device_view *packed, const struct device_view *bias,
-                       const struct device_view *out, struct error *err)
-{
-    const struct device_view *operands[MATMUL_OPERAND_COUNT] = { [MATMUL_WEIGHTS] = weights,
-                                                                 [MATMUL_PACKED] = packed,
-                                                                 [MATMUL_BIAS] = bias,
-                                                                 [MATMUL_OUT] = out };
-    struct params_matmul params = cut_matmul(target->ops, weights, out->shape.dims[1]);
-    return launch(target, OPS_MATMUL, &params, operands, matmul_tiles(&params, out), err);
-}
-
-enum status ops_matmul_group(const struct ops_target *target, size_t count,
-                             const struct device_view *const *weights,
-                             const struct device_view *packed,
-                             const struct device_view *const *biases,
-                             const struct device_view *const *outs, struct error *err)
-{
-    ASSERT(count > 0 && count <= OPS_GROUP_LIMIT);
-    const struct device_view *operands[MATMUL_GROUP_OPERAND_COUNT] = { [MATMUL_GROUP_PACKED] =
-                                                                           packed };
-    struct params_matmul_group params = { 0 };
-    uint64_t tile_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        operands[MATMUL_GROUP_WEIGHTS + i] = weights[i];
-        operands[MATMUL_GROUP_BIASES + i] = biases ? biases[i] : NULL;
-        operands[MATMUL_GROUP_OUTS + i] = outs[i];
-        params.parts[i] = cut_matmul(target->ops, weights[i], outs[i]->shape.dims[1]);
-        tile_count += matmul_tiles(&params.parts[i], outs[i]);
-    }
-    return launch(target, OPS_MATMUL_GROUP, &params, operands, tile_count, err);
-}
-
-/* ---- Weights -------------------------------------------------------------------------------- */
-
-enum dtype ops_weight_dtype(const struct ops *ops, enum dtype dtype, uint64_t k)
-{
-    return ops->backend->weight_dtype(dtype, k);
-}
-
-enum status ops_repack(const struct ops_target *target, const struct device_view *source,
-                       const struct device_view *repacked, struct error *err)
-{
-    const struct device_view *operands[REPACK_OPERAND_COUNT] = {
-        [REPACK_SOURCE] = source, [REPACK_TARGET] = repacked
-    };
-    return launch(target, OPS_REPACK, NULL, operands, source->shape.dims[1], err);
+    return ops_launch(target, OPS_GATHER_ROWS, NULL, operands, token_tiles(out), err);
 }
 
 /* ---- Attention ------------------------------------------------------------------------------ */
@@ -326,8 +246,8 @@ enum status ops_rope_table(const struct ops_target *target, const struct device_
                                         .yarn = settings->yarn,
                                         .temperature_scale = settings->temperature_scale,
                                         .temperature_length = settings->temperature_length };
-    return launch(target, OPS_ROPE_TABLE, &params, operands,
-                  tiles(table->shape.dims[1], TILE_POSITIONS), err);
+    return ops_launch(target, OPS_ROPE_TABLE, &params, operands,
+                      ops_tiles(table->shape.dims[1], TILE_POSITIONS), err);
 }
 
 enum status ops_rope(const struct ops_target *target, const struct device_view *x,
@@ -339,7 +259,7 @@ enum status ops_rope(const struct ops_target *target, const struct device_view *
         [ROPE_X] = x, [ROPE_POSITIONS] = positions, [ROPE_TABLE] = table, [ROPE_ALSO] = also
     };
     struct params_rope params = { head_dim, adjacent };
-    return launch(target, OPS_ROPE, &params, operands, token_tiles(x), err);
+    return ops_launch(target, OPS_ROPE, &params, operands, token_tiles(x), err);
 }
 
 enum status ops_kv_append(const struct ops_target *target, const struct device_view *k,
@@ -352,7 +272,7 @@ enum status ops_kv_append(const struct ops_target *target, const struct device_v
                                                                     [KV_APPEND_SLOTS] = slots,
                                                                     [KV_APPEND_KEYS] = keys,
                                                                     [KV_APPEND_VALUES] = values };
-    return launch(target, OPS_KV_APPEND, NULL, operands, token_tiles(k), err);
+    return ops_launch(target, OPS_KV_APPEND, NULL, operands, token_tiles(k), err);
 }
 
 enum status ops_attention(const struct ops_target *target, const struct device_view *q,
@@ -370,7 +290,7 @@ enum status ops_attention(const struct ops_target *target, const struct device_v
                                        .cap = settings->cap };
     const struct device_view *packed = NULL;
     if (packing) {
-        params.packing = packing_params(target->ops, packing->weight_dtype, q);
+        params.packing = ops_packing_params(target->ops, packing->weight_dtype, q);
         uint64_t group_width = kv_dim ? width / kv_dim * settings->head_dim : 0;
         if (target->ops->backend->attention_packs(params.packing.format, group_width))
             packed = packing->packed;
@@ -385,8 +305,8 @@ enum status ops_attention(const struct ops_target *target, const struct device_v
         [ATTENTION_PACKED] = packed,
         [ATTENTION_SINKS] = settings->sinks
     };
-    uint64_t token_tiles = tiles(q->shape.dims[1], attention_tile_tokens(&params));
-    TRY(launch(target, OPS_ATTENTION, &params, operands, token_tiles * kv_heads, err));
+    uint64_t token_tiles = ops_tiles(q->shape.dims[1], attention_tile_tokens(&params));
+    TRY(ops_launch(target, OPS_ATTENTION, &params, operands, token_tiles * kv_heads, err));
     return packing && !packed
                ? ops_act_pack(target, out, packing->packed, packing->weight_dtype, err)
                : STATUS_OK;
@@ -401,7 +321,7 @@ enum status ops_argmax(const struct ops_target *target, const struct device_view
     const struct device_view *operands[ARGMAX_OPERAND_COUNT] = {
         [ARGMAX_LOGITS] = logits, [ARGMAX_IDS] = ids, [ARGMAX_NEXT] = next
     };
-    return launch(target, OPS_ARGMAX, NULL, operands, logits->shape.dims[1], err);
+    return ops_launch(target, OPS_ARGMAX, NULL, operands, logits->shape.dims[1], err);
 }
 
 enum status ops_top_k(const struct ops_target *target, const struct device_view *logits,
@@ -411,5 +331,5 @@ enum status ops_top_k(const struct ops_target *target, const struct device_view 
     const struct device_view *operands[TOP_K_OPERAND_COUNT] = {
         [TOP_K_LOGITS] = logits, [TOP_K_VALUES] = values, [TOP_K_IDS] = ids
     };
-    return launch(target, OPS_TOP_K, NULL, operands, logits->shape.dims[1], err);
+    return ops_launch(target, OPS_TOP_K, NULL, operands, logits->shape.dims[1], err);
 }

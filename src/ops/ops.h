@@ -44,6 +44,10 @@ enum ops_op {
     OPS_ARGMAX,
     OPS_TOP_K,
     OPS_REPACK,
+    OPS_ROUTE_EXPERTS,
+    OPS_MATMUL_EXPERTS,
+    OPS_GATE_EXPERTS,
+    OPS_SUM_EXPERTS,
     OPS_COUNT
 };
 
@@ -252,6 +256,75 @@ ops_attention(const struct ops_target *target, const struct device_view *q,
               const struct device_view *starts, const struct device_view *positions,
               const struct device_view *out, const struct ops_packing *packing,
               const struct ops_attention_settings *settings, struct error *err);
+
+/* ---- Experts -------------------------------------------------------------------------------- */
+
+/* Each token of a batch chooses k experts. A slot is one such choice: slot t * k + n is the n-th
+ * expert of token t. Ids live on the device and are indices: see the top of this page. */
+
+/* How the scores of experts are made from the router's logits. */
+enum ops_expert_score { OPS_SCORE_SOFTMAX, OPS_SCORE_SIGMOID };
+
+struct ops_routing {
+    enum ops_expert_score score;
+    bool normalise;       /* divide the weights by their sum, or by 2^-14 if that is larger */
+    float weight_scale;   /* of the weights, after that */
+    uint32_t group_count; /* consecutive experts form a group; 0 or 1: no groups */
+    uint32_t groups_used; /* the others are left out; a group counts by its two best experts */
+};
+
+/* ids[t] = the k best experts of token t, the best first, the first of equals first; weights[t] =
+ * their scores. logits [experts, tokens]; ids I32, weights F32, both [k, tokens]. bias [experts]
+ * (or NULL) is added to the scores for the choice alone. If a logit is NaN or infinite, the token's
+ * weights are NaN and its ids 0 to k - 1. The same bits on every device. */
+MUST_CHECK enum status ops_route_experts(const struct ops_target *target,
+                                         const struct device_view *logits,
+                                         const struct device_view *bias,
+                                         const struct device_view *ids,
+                                         const struct device_view *weights,
+                                         const struct ops_routing *routing, struct error *err);
+
+/* Rows for experts are packed in the same format however many there are: bytes of a packed row of k
+ * activations for weights of a type, whether two types need the same, and packing x [k, inputs]
+ * into packed, I8 [bytes, inputs]. */
+uint64_t ops_expert_row_bytes(const struct ops *ops, enum dtype weight_dtype, uint64_t k);
+bool ops_same_expert_packing(const struct ops *ops, enum dtype one, enum dtype other, uint64_t k);
+MUST_CHECK enum status ops_pack_for_experts(const struct ops_target *target,
+                                            const struct device_view *x,
+                                            const struct device_view *packed,
+                                            enum dtype weight_dtype, struct error *err);
+
+/* out[s] = weights of expert ids[s] x activations of row s * inputs / slots, + its bias. weights
+ * [k, rows * experts], expert after expert; packed as made by ops_pack_for_experts, [bytes,
+ * inputs], where inputs divides slots: a row for each token, or one for each slot. bias [rows,
+ * experts] or NULL; ids I32 [slots]; out [rows, slots]. Reads no expert but those in ids. */
+MUST_CHECK enum status
+ops_matmul_experts(const struct ops_target *target, const struct device_view *weights,
+                   const struct device_view *packed, const struct device_view *bias,
+                   const struct device_view *ids, const struct device_view *out, struct error *err);
+
+struct ops_expert_gate {
+    /* 0: silu(gate) * up. Else both are clamped, the gate from above only, and the result is gate /
+     * (1 + exp(-alpha * gate)) * (up + 1). */
+    float limit, alpha;
+};
+
+/* All [width, slots]; packing (or NULL) as ops_pack_for_experts makes it. weights [slots] (or NULL)
+ * multiply gate and up before that, which is the same as multiplying what the expert read. */
+MUST_CHECK enum status
+ops_gate_experts(const struct ops_target *target, const struct device_view *gate,
+                 const struct device_view *up, const struct device_view *weights,
+                 const struct device_view *out, const struct ops_packing *packing,
+                 const struct ops_expert_gate *settings, struct error *err);
+
+/* out[t] = sum over a token's slots, in their order, of weights[s] * x[s], + shared[t] times the
+ * sigmoid of shared_gate[t]. x [width, slots], weights [slots] (or NULL: 1), shared [width, tokens]
+ * (or NULL), shared_gate [tokens] (or NULL: 1), out [width, tokens]. */
+MUST_CHECK enum status ops_sum_experts(const struct ops_target *target, const struct device_view *x,
+                                       const struct device_view *weights,
+                                       const struct device_view *shared,
+                                       const struct device_view *shared_gate,
+                                       const struct device_view *out, struct error *err);
 
 /* ---- Choosing ------------------------------------------------------------------------------- */
 

@@ -45,6 +45,29 @@ struct params_matmul_group {
     struct params_matmul parts[3];
 };
 
+/* Choices beyond these are refused: a GPU holds a token's scores in a block's shared memory. */
+#define ROUTE_EXPERTS_LIMIT 1024u
+#define ROUTE_CHOSEN_LIMIT 64u
+
+struct params_route_experts {
+    uint32_t sigmoid;   /* 0: softmax over all experts */
+    uint32_t normalise; /* divide the weights by their sum */
+    float weight_scale;
+    uint32_t group_count, groups_used; /* group_count 1: no groups */
+};
+
+/* cut: of the rows of one expert. by_expert: a tile does all slots of an expert, else one slot;
+ * this does not affect results. */
+struct params_matmul_experts {
+    struct params_matmul cut;
+    uint32_t by_expert;
+};
+
+struct params_gate_experts {
+    struct params_act_pack packing;
+    float limit, alpha; /* limit 0: silu */
+};
+
 struct params_rope_table {
     float base, frequency_scale, attention_factor, ext_factor;
     float beta_fast, beta_slow, log_multiplier;

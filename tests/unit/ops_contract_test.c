@@ -29,7 +29,49 @@ static const struct params_rope odd_head = { .head_dim = 7 }, head = { .head_dim
 static const struct params_rope no_head = { 0 };
 static const struct params_rope_table table = { 0 };
 
+static const struct params_route_experts plain = { 0, 1, 1, 1, 1 }, no_groups = { 0, 1, 1, 0, 1 };
+static const struct params_route_experts uneven = { 0, 1, 1, 3, 1 }, few = { 0, 1, 1, 4, 1 };
+static const struct params_route_experts unused = { 0, 1, 1, 4, 0 };
+static const struct params_matmul_experts experts = { { 4, 1, 144 }, 0 },
+                                          no_expert_rows = { { 0, 1, 144 }, 0 };
+static const struct params_gate_experts gated = { { 0, 144 }, 0, 0 };
+
+#define ROUTED(experts, k) { { ROUTE_EXPERTS_LOGITS, experts }, { ROUTE_EXPERTS_IDS, k } }, 2
+
 static const struct row rows[] = {
+    { "some experts", OPS_ROUTE_EXPERTS, &plain, ROUTED(8, 2), true },
+    { "all experts", OPS_ROUTE_EXPERTS, &plain, ROUTED(8, 8), true },
+    { "no experts", OPS_ROUTE_EXPERTS, &plain, ROUTED(0, 1), false },
+    { "more experts than there are", OPS_ROUTE_EXPERTS, &plain, ROUTED(8, 9), false },
+    { "none chosen", OPS_ROUTE_EXPERTS, &plain, ROUTED(8, 0), false },
+    { "too many experts", OPS_ROUTE_EXPERTS, &plain, ROUTED(ROUTE_EXPERTS_LIMIT + 1, 1), false },
+    { "too many chosen", OPS_ROUTE_EXPERTS, &plain, ROUTED(256, ROUTE_CHOSEN_LIMIT + 1), false },
+    { "no groups", OPS_ROUTE_EXPERTS, &no_groups, ROUTED(8, 2), false },
+    { "uneven groups", OPS_ROUTE_EXPERTS, &uneven, ROUTED(8, 2), false },
+    { "more than the groups have", OPS_ROUTE_EXPERTS, &few, ROUTED(8, 3), false },
+    { "as many as the groups have", OPS_ROUTE_EXPERTS, &few, ROUTED(8, 2), true },
+    { "no group used", OPS_ROUTE_EXPERTS, &unused, ROUTED(8, 1), false },
+    { "expert tiles without rows",
+      OPS_MATMUL_EXPERTS,
+      &no_expert_rows,
+      { { MATMUL_EXPERTS_PACKED, 144 } },
+      1,
+      false },
+    { "other bytes of experts",
+      OPS_MATMUL_EXPERTS,
+      &experts,
+      { { MATMUL_EXPERTS_PACKED, 72 } },
+      1,
+      false },
+    { "experts without rows",
+      OPS_MATMUL_EXPERTS,
+      &experts,
+      { { MATMUL_EXPERTS_PACKED, 144 }, { MATMUL_EXPERTS_OUT, 0 } },
+      2,
+      false },
+    { "gated bytes", OPS_GATE_EXPERTS, &gated, { { GATE_EXPERTS_PACKED, 144 } }, 1, true },
+    { "other gated bytes", OPS_GATE_EXPERTS, &gated, { { GATE_EXPERTS_PACKED, 72 } }, 1, false },
+    { "a sum of nothing", OPS_SUM_EXPERTS, NULL, { { SUM_EXPERTS_X, 8 } }, 1, false },
     { "whole tiles", OPS_MATMUL, &whole, { { MATMUL_PACKED, 144 } }, 1, true },
     { "tiles without rows", OPS_MATMUL, &no_rows, { { MATMUL_PACKED, 144 } }, 1, false },
     { "tiles without tokens", OPS_MATMUL, &no_tokens, { { MATMUL_PACKED, 144 } }, 1, false },

@@ -2,9 +2,10 @@
 #include "ops_host_rig.h"
 
 static const char *const ops[] = {
-    "embed",        "rms_norm",   "head_norm", "layer_norm",  "act_pack",  "matmul",
-    "matmul_group", "rope_table", "rope",      "kv_append",   "attention", "swiglu",
-    "gelu",         "scale",      "add",       "gather_rows", "argmax",    "top_k",
+    "embed",         "rms_norm",       "head_norm",    "layer_norm",  "act_pack",  "matmul",
+    "matmul_group",  "rope_table",     "rope",         "kv_append",   "attention", "swiglu",
+    "gelu",          "scale",          "add",          "gather_rows", "argmax",    "top_k",
+    "route_experts", "matmul_experts", "gate_experts", "sum_experts",
 };
 
 static void test_images(void **state)

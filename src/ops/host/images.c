@@ -17,6 +17,11 @@
         .contract = &ops_contracts[OPS_MATMUL_GROUP], .host = (kernel), .takes_runs = true,        \
         .reads = host_matmul_group_reads                                                           \
     }
+/* Which weights it reads, an earlier launch decides: there is nothing to prefetch. */
+#define MATMUL_EXPERTS(kernel)                                                                     \
+    {                                                                                              \
+        .contract = &ops_contracts[OPS_MATMUL_EXPERTS], .host = (kernel), .takes_runs = true       \
+    }
 
 static const struct device_kernel_entry portable_entries[] = {
     { .contract = &ops_contracts[OPS_EMBED], .host = host_embed_tile },
@@ -37,6 +42,10 @@ static const struct device_kernel_entry portable_entries[] = {
     { .contract = &ops_contracts[OPS_GATHER_ROWS], .host = host_gather_rows_tile },
     { .contract = &ops_contracts[OPS_ARGMAX], .host = host_argmax_tile },
     { .contract = &ops_contracts[OPS_TOP_K], .host = host_top_k_tile },
+    { .contract = &ops_contracts[OPS_ROUTE_EXPERTS], .host = host_route_experts_tile },
+    MATMUL_EXPERTS(host_matmul_experts_run_portable),
+    { .contract = &ops_contracts[OPS_GATE_EXPERTS], .host = host_gate_experts_tile_portable },
+    { .contract = &ops_contracts[OPS_SUM_EXPERTS], .host = host_sum_experts_tile_portable },
 };
 
 #if defined(__x86_64__)
@@ -60,6 +69,10 @@ static const struct device_kernel_entry avx2_entries[] = {
     { .contract = &ops_contracts[OPS_GATHER_ROWS], .host = host_gather_rows_tile },
     { .contract = &ops_contracts[OPS_ARGMAX], .host = host_argmax_tile },
     { .contract = &ops_contracts[OPS_TOP_K], .host = host_top_k_tile },
+    { .contract = &ops_contracts[OPS_ROUTE_EXPERTS], .host = host_route_experts_tile },
+    MATMUL_EXPERTS(host_matmul_experts_run_avx2),
+    { .contract = &ops_contracts[OPS_GATE_EXPERTS], .host = host_gate_experts_tile_avx2 },
+    { .contract = &ops_contracts[OPS_SUM_EXPERTS], .host = host_sum_experts_tile_avx2 },
 };
 
 static const struct device_kernel_entry avx512_entries[] = {
@@ -81,6 +94,10 @@ static const struct device_kernel_entry avx512_entries[] = {
     { .contract = &ops_contracts[OPS_GATHER_ROWS], .host = host_gather_rows_tile },
     { .contract = &ops_contracts[OPS_ARGMAX], .host = host_argmax_tile },
     { .contract = &ops_contracts[OPS_TOP_K], .host = host_top_k_tile },
+    { .contract = &ops_contracts[OPS_ROUTE_EXPERTS], .host = host_route_experts_tile },
+    MATMUL_EXPERTS(host_matmul_experts_run_avx512),
+    { .contract = &ops_contracts[OPS_GATE_EXPERTS], .host = host_gate_experts_tile_avx512 },
+    { .contract = &ops_contracts[OPS_SUM_EXPERTS], .host = host_sum_experts_tile_avx512 },
 };
 
 #endif

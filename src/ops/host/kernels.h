@@ -40,6 +40,12 @@ void host_swiglu_tile_portable(const struct device_host_call *call, uint64_t til
 void host_gelu_tile_portable(const struct device_host_call *call, uint64_t tile);
 void host_scale_tile_portable(const struct device_host_call *call, uint64_t tile);
 
+/* What surrounds the matmuls of experts has the same bits on every path. gate_experts has rows of
+ * slots. */
+void host_route_experts_tile(const struct device_host_call *call, uint64_t tile);
+void host_gate_experts_tile_portable(const struct device_host_call *call, uint64_t tile);
+void host_sum_experts_tile_portable(const struct device_host_call *call, uint64_t tile);
+
 /* ---- Tile: TILE_POSITIONS rows of the table ------------------------------------------------- */
 
 void host_rope_table_tile(const struct device_host_call *call, uint64_t tile);
@@ -63,6 +69,8 @@ void host_swiglu_tile_avx2(const struct device_host_call *call, uint64_t tile);
 void host_gelu_tile_avx2(const struct device_host_call *call, uint64_t tile);
 void host_scale_tile_avx2(const struct device_host_call *call, uint64_t tile);
 void host_attention_tile_avx2(const struct device_host_call *call, uint64_t tile);
+void host_gate_experts_tile_avx2(const struct device_host_call *call, uint64_t tile);
+void host_sum_experts_tile_avx2(const struct device_host_call *call, uint64_t tile);
 
 void host_rms_norm_tile_avx512(const struct device_host_call *call, uint64_t tile);
 void host_head_norm_tile_avx512(const struct device_host_call *call, uint64_t tile);
@@ -70,6 +78,8 @@ void host_swiglu_tile_avx512(const struct device_host_call *call, uint64_t tile)
 void host_gelu_tile_avx512(const struct device_host_call *call, uint64_t tile);
 void host_scale_tile_avx512(const struct device_host_call *call, uint64_t tile);
 void host_attention_tile_avx512(const struct device_host_call *call, uint64_t tile);
+void host_gate_experts_tile_avx512(const struct device_host_call *call, uint64_t tile);
+void host_sum_experts_tile_avx512(const struct device_host_call *call, uint64_t tile);
 #endif
 
 #endif

@@ -26,6 +26,10 @@ void host_matmul_group_run_portable(const struct device_host_call *call, uint64_
 void host_matmul_group_run_avx2(const struct device_host_call *call, uint64_t tile);
 void host_matmul_group_run_avx512(const struct device_host_call *call, uint64_t tile);
 
+void host_matmul_experts_run_portable(const struct device_host_call *call, uint64_t tile);
+void host_matmul_experts_run_avx2(const struct device_host_call *call, uint64_t tile);
+void host_matmul_experts_run_avx512(const struct device_host_call *call, uint64_t tile);
+
 /* Where a tile's weights begin. */
 const void *host_matmul_reads(const struct device_host_call *call, uint64_t tile,
                               uint64_t *ret_bytes);
