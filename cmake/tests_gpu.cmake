@@ -96,7 +96,7 @@ if(greta_kernel_count GREATER 0)
             if(group STREQUAL "fake_gpu")
                 list(APPEND environment "FAKE_GPU_LATE=1")
             endif()
-            if(name MATCHES "^gpu_(ops|strides|step|group)_test$") # kernels for a few tokens, as on a chip that is not small
+            if(name MATCHES "^gpu_(ops|experts|strides|step|group)_test$") # kernels for a few tokens, as on a chip that is not small
                 list(APPEND environment "FAKE_GPU_PROCESSORS=132")
             endif()
             if(path)
@@ -107,7 +107,7 @@ if(greta_kernel_count GREATER 0)
             endif()
         endforeach()
     endfunction()
-    foreach(name gpu_ops_test gpu_strides_test gpu_step_test gpu_group_test gpu_many_test gpu_many_rows_test
+    foreach(name gpu_ops_test gpu_experts_test gpu_strides_test gpu_step_test gpu_group_test gpu_many_test gpu_many_rows_test
                  gpu_inspect_test gpu_limits_test gpu_engine_test engine_ahead_test engine_replay_test session_test
                  session_ahead_test session_failure_test session_prompt_test ops_matmul_test ops_layer_test ops_families_test
                  device_lost_test analyze_devices_test)

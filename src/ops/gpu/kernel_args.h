@@ -158,6 +158,20 @@ struct repack_args {
     uint32_t row_step; /* a block does every row_step-th row */
 };
 
+/* ---- Experts -------------------------------------------------------------------------------- */
+
+/* matmul_experts.c. Operands: those of matmul_experts. */
+struct matmul_experts_args {
+    uint32_t blocks;     /* of a slot */
+    uint32_t ring_bytes; /* shared memory of a warp's ring; where weights are streamed */
+    uint32_t format;     /* of the packed rows, PACK_F32 or PACK_QUANTS; where they are decoded */
+};
+
+/* gate_experts and sum_experts: a row of blocks does every row_step-th row. */
+struct experts_args {
+    uint32_t row_step;
+};
+
 /* ---- All of them ---------------------------------------------------------------------------- */
 
 /* Checks that struct NAME_args fits into a call, and defines how kernels read it. */

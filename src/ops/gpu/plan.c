@@ -276,6 +276,10 @@ static const struct device_gpu_entry entries[] = {
     { &ops_contracts[OPS_ARGMAX], plan_argmax },
     { &ops_contracts[OPS_TOP_K], plan_top_k },
     { &ops_contracts[OPS_REPACK], plan_repack },
+    { &ops_contracts[OPS_ROUTE_EXPERTS], plan_route_experts },
+    { &ops_contracts[OPS_MATMUL_EXPERTS], plan_matmul_experts },
+    { &ops_contracts[OPS_GATE_EXPERTS], plan_gate_experts },
+    { &ops_contracts[OPS_SUM_EXPERTS], plan_sum_experts },
 };
 
 const struct device_gpu_image *gpu_kernels_image(void)

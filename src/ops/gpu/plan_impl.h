@@ -159,6 +159,15 @@ uint32_t plan_cut_blocks(const struct device_host_operand *weights, uint32_t cou
                          uint32_t part_bits, uint32_t blocks, uint32_t first_blocks[3]);
 uint32_t plan_matmul(const struct device_gpu_request *request, struct device_gpu_step *steps);
 uint32_t plan_matmul_group(const struct device_gpu_request *request, struct device_gpu_step *steps);
+/* Warps of a block, so that their rings fit into its shared memory. */
+uint32_t plan_ring_warps(const struct device_gpu_chip *chip, uint32_t ring_bytes);
+/* plan_experts.c. */
+uint32_t plan_route_experts(const struct device_gpu_request *request,
+                            struct device_gpu_step *steps);
+uint32_t plan_matmul_experts(const struct device_gpu_request *request,
+                             struct device_gpu_step *steps);
+uint32_t plan_gate_experts(const struct device_gpu_request *request, struct device_gpu_step *steps);
+uint32_t plan_sum_experts(const struct device_gpu_request *request, struct device_gpu_step *steps);
 /* plan_join.c: see device_gpu_join. */
 uint32_t plan_join(const struct device_gpu_request *requests, const device_gpu_plan *plans,
                    uint32_t count, struct device_gpu_step *steps, uint32_t *ret_taken);

@@ -66,8 +66,7 @@ static enum matmul_way way_of(const struct device_host_operand *weights)
     return ring ? WAY_RING : WAY_DECODED;
 }
 
-/* Warps of a block, so that its ring fits. */
-static uint32_t ring_warps(const struct device_gpu_chip *chip, uint32_t ring_bytes)
+uint32_t plan_ring_warps(const struct device_gpu_chip *chip, uint32_t ring_bytes)
 {
     uint32_t warps = WARPS_OF_VALUES;
     while (warps > 1 && warps * ring_bytes > chip->shared_bytes)
@@ -103,7 +102,7 @@ static struct device_gpu_step plan_streamed(const struct device_gpu_request *req
         first = part;
     }
     uint32_t ring_bytes = MATMUL_STAGES * MATMUL_ROWS * stage_bytes;
-    uint32_t warps = ring_warps(chip, ring_bytes);
+    uint32_t warps = plan_ring_warps(chip, ring_bytes);
     uint32_t wide = tokens > 4 ? 3 : tokens > 2 ? 2 : tokens > 1 ? 1 : 0; /* log2 */
     bool quants = gpu_pack_format(chip->features, weights[first].dtype, width_of(&weights[first]),
                                   tokens) == PACK_QUANTS;
