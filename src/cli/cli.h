@@ -66,7 +66,7 @@ struct cli_refusal {
 };
 
 /* The types that greta writes models in (convert_type_name). */
-#define CLI_MODEL_TYPES "f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k"
+#define CLI_MODEL_TYPES "f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k mxfp4"
 
 /* Options of every command. */
 struct cli_common {

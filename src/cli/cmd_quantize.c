@@ -97,11 +97,10 @@ const struct cli_command cli_quantize = {
     .summary = "convert a GGUF model to another type",
     .description =
         "Writes the model IN as OUT with its weight matrices in another type: f32, f16, bf16, "
-        "q8_0, "
-        "q4_0, q4_k_m (also q4_k), q5_k_m (also q5_k) or q6_k. Norms and biases become or stay "
-        "F32. "
-        "q4_k_m and q5_k_m keep the output matrix, and attn_v and ffn_down of the most sensitive "
-        "layers, as Q6_K. Where rows are not whole blocks the nearest type that fits is used.\n\n"
+        "q8_0, q4_0, q4_k_m (also q4_k), q5_k_m (also q5_k), q6_k or mxfp4. Norms and biases "
+        "become or stay F32. q4_k_m and q5_k_m keep the output matrix, and attn_v and ffn_down of "
+        "the most sensitive layers, as Q6_K; mxfp4 is for experts, and keeps all others as Q8_0. "
+        "Where rows are not whole blocks the nearest type that fits is used.\n\n"
         "OUT appears when it is complete; an interrupted run leaves nothing under that name. NaN "
         "and infinity in IN are refused.",
     .examples = "  greta quantize model-f16.gguf model-q4_k_m.gguf q4_k_m\n",

@@ -21,6 +21,7 @@ enum convert_type {
     CONVERT_Q4_K_M,
     CONVERT_Q5_K_M,
     CONVERT_Q6_K,
+    CONVERT_MXFP4, /* experts; the rest is Q8_0 */
     CONVERT_TYPE_COUNT
 };
 

@@ -20,6 +20,7 @@ static const struct {
     [CONVERT_Q4_K_M] = { "q4_k_m", DTYPE_Q4_K, 15, true },
     [CONVERT_Q5_K_M] = { "q5_k_m", DTYPE_Q5_K, 17, true },
     [CONVERT_Q6_K] = { "q6_k", DTYPE_Q6_K, 18, false },
+    [CONVERT_MXFP4] = { "mxfp4", DTYPE_Q8_0, 38, false },
 };
 _Static_assert(COUNT_OF(types) == CONVERT_TYPE_COUNT, "every type has a row");
 
@@ -94,6 +95,8 @@ static enum dtype mixed_dtype(const struct convert_mix *mix, struct text_view na
     if (text_view_is(name, "output.weight") ||
         (mix->tied && text_view_is(name, "token_embd.weight")))
         return block_type && plain != DTYPE_Q8_0 ? DTYPE_Q6_K : plain;
+    if (mix->type == CONVERT_MXFP4 && ends_with(name, "_exps.weight"))
+        return DTYPE_MXFP4;
     if (!types[mix->type].upgrades)
         return plain;
     char text[64];

@@ -1,10 +1,12 @@
-/* encode_simple.c - plain element types, and the blocks of 32 values with linear quants.
+/* encode_simple.c - plain element types, the blocks of 32 values with linear quants, and MXFP4.
  *
  * Rounding is that of the usual quantizers, so that files are equal byte for byte: quants are
  * computed with the f32 scale, before it is rounded to f16. Two cases differ: a scale too large for
  * f16 becomes the largest f16, and quants then saturate; and if the inverse of a scale overflows it
  * counts as 0, because such a scale is 0 in f16. */
 #include "tensor/quant_impl.h"
+
+#include "base/status.h"
 
 #include <math.h>
 
@@ -177,5 +179,39 @@ void quant_encode_q5_1(const float *values, size_t block_count, uint8_t *blocks)
         encode_from_min(values, 31, blocks, quants);
         store_u32(blocks + 4, fifth_bits(quants));
         pack_nibbles(quants, blocks + 8);
+    }
+}
+
+/* The exponent for which the largest magnitude is at most twice the largest code, 4 of 0.5 to 6:
+ * what does not fit saturates. */
+static uint8_t e8m0_for(float largest)
+{
+    int exponent = 0;
+    if (largest == 0)
+        return 0;
+    frexpf(largest, &exponent); /* largest is below 2^exponent, and not below half of that */
+    int e = exponent - 1 - 2 + 127;
+    return (uint8_t)(e < 0 ? 0 : e);
+}
+
+/* The nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6; the smaller of two that are as near. */
+static uint8_t e2m1_code(float value)
+{
+    static const float bounds[] = { 0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.0f };
+    uint8_t code = 0;
+    for (size_t i = 0; i < COUNT_OF(bounds); i++)
+        code = (uint8_t)(code + (fabsf(value) > bounds[i]));
+    return code && value < 0 ? code | 8 : code;
+}
+
+void quant_encode_mxfp4(const float *values, size_t block_count, uint8_t *blocks)
+{
+    for (size_t b = 0; b < block_count; b++, blocks += 17, values += SMALL_BLOCK) {
+        uint8_t codes[SMALL_BLOCK];
+        blocks[0] = e8m0_for(fabsf(find_peak(values)));
+        float inverse = ldexpf(1, 127 - (int)blocks[0]); /* exact: products are, too */
+        for (size_t i = 0; i < SMALL_BLOCK; i++)
+            codes[i] = e2m1_code(values[i] * inverse);
+        pack_nibbles(codes, blocks + 1);
     }
 }

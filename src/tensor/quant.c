@@ -28,7 +28,7 @@ static const struct codec codecs[DTYPE_COUNT] = {
     [DTYPE_Q6_K] = { quant_decode_q6_k, quant_encode_q6_k },
     [DTYPE_IQ4_NL] = { quant_decode_iq4_nl, NULL },
     [DTYPE_IQ4_XS] = { quant_decode_iq4_xs, NULL },
-    [DTYPE_MXFP4] = { quant_decode_mxfp4, NULL },
+    [DTYPE_MXFP4] = { quant_decode_mxfp4, quant_encode_mxfp4 },
 };
 
 static const struct codec *codec_find(enum dtype dtype)

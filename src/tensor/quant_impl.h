@@ -90,6 +90,7 @@ void quant_encode_q4_0(const float *values, size_t block_count, uint8_t *blocks)
 void quant_encode_q4_1(const float *values, size_t block_count, uint8_t *blocks);
 void quant_encode_q5_0(const float *values, size_t block_count, uint8_t *blocks);
 void quant_encode_q5_1(const float *values, size_t block_count, uint8_t *blocks);
+void quant_encode_mxfp4(const float *values, size_t block_count, uint8_t *blocks);
 void quant_encode_q4_k(const float *values, size_t block_count, uint8_t *blocks);
 void quant_encode_q5_k(const float *values, size_t block_count, uint8_t *blocks);
 void quant_encode_q6_k(const float *values, size_t block_count, uint8_t *blocks);

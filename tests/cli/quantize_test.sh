@@ -3,7 +3,7 @@ source "$(dirname "$0")/lib.sh"
 "$GRETA" synth --type f16 --layers 2 --out f16.gguf 2>/dev/null || exit 1
 
 # ---- Every type --------------------------------------------------------------------------------
-for type in f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k Q4_K q5_k; do
+for type in f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k mxfp4 Q4_K q5_k; do
     expect_exit 0 "$GRETA" quantize f16.gguf out.gguf $type
     expect_no_stdout
     expect_stderr "wrote out.gguf: "
@@ -36,7 +36,7 @@ rm -f twice.gguf
 
 # ---- Refusals ----------------------------------------------------------------------------------
 expect_exit 2 "$GRETA" quantize f16.gguf x.gguf q3_k
-expect_one_line_error "TYPE: expected one of: f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k; found 'q3_k'"
+expect_one_line_error "TYPE: expected one of: f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k mxfp4; found 'q3_k'"
 expect_exit 2 "$GRETA" quantize f16.gguf x.gguf
 expect_one_line_error "expected IN OUT TYPE, found x.gguf"
 expect_exit 3 "$GRETA" quantize missing.gguf x.gguf q8_0

@@ -32,6 +32,7 @@ static void test_names(void **state)
         { "q4_k_m", true, CONVERT_Q4_K_M, 15 },
         { "q5_k_m", true, CONVERT_Q5_K_M, 17 },
         { "q6_k", true, CONVERT_Q6_K, 18 },
+        { "mxfp4", true, CONVERT_MXFP4, 38 },
         { "Q4_K_M", true, CONVERT_Q4_K_M, 15 },
         { "q4_k", true, CONVERT_Q4_K_M, 15 },
         { "Q5_K", true, CONVERT_Q5_K_M, 17 },
@@ -130,6 +131,10 @@ static void test_types(void **state)
         { "Q4_0 in rows of 172", CONVERT_Q4_0, false, "blk.5.ffn_up.weight", 172, DTYPE_F16 },
         { "F32 in rows of 1", CONVERT_F32, false, "blk.5.ffn_up.weight", 1, DTYPE_F32 },
         { "BF16", CONVERT_BF16, false, "blk.5.ffn_up.weight", 172, DTYPE_BF16 },
+        { "experts of MXFP4", CONVERT_MXFP4, false, "blk.5.ffn_up_exps.weight", 2880, DTYPE_MXFP4 },
+        { "others of MXFP4", CONVERT_MXFP4, false, "blk.5.attn_q.weight", 2880, DTYPE_Q8_0 },
+        { "MXFP4 in rows of 172", CONVERT_MXFP4, false, "blk.5.ffn_up_exps.weight", 172,
+          DTYPE_F16 },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         enum dtype dtype = type_of(rows[i].type, 32, rows[i].tied, rows[i].tensor, rows[i].row);

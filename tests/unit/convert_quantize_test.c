@@ -73,6 +73,7 @@ static void test_every_type(void **state)
         { CONVERT_BF16, DTYPE_BF16, 32, 0.002 },  { CONVERT_Q8_0, DTYPE_Q8_0, 7, 0.007 },
         { CONVERT_Q4_0, DTYPE_Q4_0, 2, 0.11 },    { CONVERT_Q4_K_M, DTYPE_Q4_K, 15, 0.08 },
         { CONVERT_Q5_K_M, DTYPE_Q5_K, 17, 0.04 }, { CONVERT_Q6_K, DTYPE_Q6_K, 18, 0.02 },
+        { CONVERT_MXFP4, DTYPE_Q8_0, 38, 0.007 },
     };
     _Static_assert(COUNT_OF(rows) == CONVERT_TYPE_COUNT, "every type is tried");
     struct temp_folder folder;

@@ -39,6 +39,7 @@ static const struct encoder_row encoder_rows[] = {
     { DTYPE_Q4_K, 0.0710, 0.0940, 0.0260, 0.550 },
     { DTYPE_Q5_K, 0.0352, 0.0465, 0.0128, 0.348 },
     { DTYPE_Q6_K, 0.0169, 0.0275, 0.0109, 0.0297 },
+    { DTYPE_MXFP4, 0.118, 0.161, 0.114, 0.330 },
 };
 
 #define RUN_LENGTH 16

@@ -16,10 +16,10 @@ static const struct {
     enum dtype dtype;
     bool encodes;
 } codec_rows[] = {
-    { DTYPE_F32, true },    { DTYPE_F16, true },   { DTYPE_BF16, true },    { DTYPE_Q4_0, true },
-    { DTYPE_Q4_1, true },   { DTYPE_Q5_0, true },  { DTYPE_Q5_1, true },    { DTYPE_Q8_0, true },
-    { DTYPE_MXFP4, false }, { DTYPE_Q2_K, false }, { DTYPE_Q3_K, false },   { DTYPE_Q4_K, true },
-    { DTYPE_Q5_K, true },   { DTYPE_Q6_K, true },  { DTYPE_IQ4_NL, false }, { DTYPE_IQ4_XS, false },
+    { DTYPE_F32, true },   { DTYPE_F16, true },   { DTYPE_BF16, true },    { DTYPE_Q4_0, true },
+    { DTYPE_Q4_1, true },  { DTYPE_Q5_0, true },  { DTYPE_Q5_1, true },    { DTYPE_Q8_0, true },
+    { DTYPE_MXFP4, true }, { DTYPE_Q2_K, false }, { DTYPE_Q3_K, false },   { DTYPE_Q4_K, true },
+    { DTYPE_Q5_K, true },  { DTYPE_Q6_K, true },  { DTYPE_IQ4_NL, false }, { DTYPE_IQ4_XS, false },
 };
 
 static void test_codecs(void **state)
