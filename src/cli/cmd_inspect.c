@@ -82,6 +82,17 @@ static void emit_model(struct emit *emit, const struct gguf_file *file,
     emit_object_end(emit);
 }
 
+static void emit_experts(struct emit *emit, const struct model_experts *experts)
+{
+    if (experts->count == 0)
+        return;
+    emit_count(emit, "experts", experts->count);
+    emit_count(emit, "experts_used", experts->used);
+    emit_count(emit, "expert_feed_forward_length", experts->feed_length);
+    if (experts->shared_feed_length)
+        emit_count(emit, "shared_expert_feed_forward_length", experts->shared_feed_length);
+}
+
 static void emit_config(struct emit *emit, const struct model_config *config)
 {
     emit_object_begin(emit, "configuration");
@@ -89,6 +100,7 @@ static void emit_config(struct emit *emit, const struct model_config *config)
     emit_count(emit, "embedding_length", config->embedding_length);
     emit_count(emit, "block_count", config->block_count);
     emit_count(emit, "feed_forward_length", config->feed_forward_length);
+    emit_experts(emit, &config->experts);
     emit_count(emit, "head_count", config->head_count);
     emit_count(emit, "head_count_kv", config->head_count_kv);
     emit_count(emit, "head_dimension", config->head_dim);

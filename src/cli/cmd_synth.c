@@ -10,6 +10,7 @@ struct settings {
     const char *shape, *type, *out, *arch;
     uint64_t seed;
     uint32_t width, layers, ffn, heads, kv_heads, head_dim, vocab, context; /* 0: of the shape */
+    uint32_t experts, experts_used;
     bool tied, force, json;
 };
 
@@ -22,7 +23,8 @@ static const struct cli_option options[] = {
       "mistral-7b mistral-7b-v3 mistral-nemo stories260k qwen2-0.5b qwen2-1.5b qwen2-3b qwen2-7b "
       "qwen2-14b qwen2-32b qwen2-72b qwen3-0.6b qwen3-1.7b qwen3-4b qwen3-8b qwen3-14b qwen3-32b "
       "gemma2-2b gemma2-9b gemma3-1b gemma3-4b phi3-mini phi4-mini ministral3-8b glm4-9b "
-      "granite3-2b olmo2-7b smollm3-3b command-r command-r7b starcoder2-3b custom",
+      "granite3-2b olmo2-7b smollm3-3b command-r command-r7b starcoder2-3b "
+      "mixtral-8x7b qwen1.5-moe qwen3-30b-a3b gpt-oss-20b custom",
       false },
     { "--type|-t", "TYPE", CLI_TEXT, offsetof(struct settings, type),
       "type of the file (default: q8_0)", CLI_MODEL_TYPES, false },
@@ -32,8 +34,7 @@ static const struct cli_option options[] = {
     { "--arch", "NAME", CLI_TEXT, offsetof(struct settings, arch),
       "architecture instead of the shape's",
       "llama qwen2 qwen3 gemma2 gemma3 gemma4 phi3 mistral3 glm4 granite olmo2 smollm3 command-r "
-      "cohere2 "
-      "starcoder2",
+      "cohere2 starcoder2 qwen2moe qwen3moe granitemoe gpt-oss",
       false },
     { "--width", "N", CLI_U32, offsetof(struct settings, width),
       "embedding length instead of the shape's", NULL, false },
@@ -51,6 +52,10 @@ static const struct cli_option options[] = {
       "tokens instead of the shape's; at least 259", NULL, false },
     { "--context", "N", CLI_U32, offsetof(struct settings, context),
       "context length instead of the shape's", NULL, false },
+    { "--experts", "N", CLI_U32, offsetof(struct settings, experts),
+      "experts of a layer instead of the shape's", NULL, false },
+    { "--experts-used", "N", CLI_U32, offsetof(struct settings, experts_used),
+      "experts that a token uses instead of the shape's", NULL, false },
     { "--tied", NULL, CLI_FLAG, offsetof(struct settings, tied),
       "no output matrix: use the embedding instead", NULL, false },
     { "--force|-f", NULL, CLI_FLAG, offsetof(struct settings, force), "replace FILE if it exists",
@@ -72,10 +77,16 @@ static enum status resolve_shape(const struct settings *settings, struct model_s
         uint32_t given;
         uint32_t *target;
     } numbers[] = {
-        { settings->width, &shape.embedding_length },  { settings->layers, &shape.block_count },
-        { settings->ffn, &shape.feed_forward_length }, { settings->heads, &shape.head_count },
-        { settings->kv_heads, &shape.head_count_kv },  { settings->head_dim, &shape.head_dim },
-        { settings->vocab, &shape.vocab_size },        { settings->context, &shape.context_length },
+        { settings->width, &shape.embedding_length },
+        { settings->layers, &shape.block_count },
+        { settings->ffn, &shape.feed_forward_length },
+        { settings->heads, &shape.head_count },
+        { settings->kv_heads, &shape.head_count_kv },
+        { settings->head_dim, &shape.head_dim },
+        { settings->vocab, &shape.vocab_size },
+        { settings->context, &shape.context_length },
+        { settings->experts, &shape.experts.count },
+        { settings->experts_used, &shape.experts.used },
     };
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
         if (numbers[i].given)

@@ -192,6 +192,8 @@ static enum status write_vector(struct synthesis *synthesis, enum model_role rol
         float value = (bias ? 0.0f : 1.0f) + 0.05f * random_gaussian(&state);
         if (role == MODEL_ROPE_FREQS)
             value = rope_divisor(shape, i);
+        else if (role == MODEL_FFN_SHARED_ROUTER) /* the one row of a matrix */
+            value = random_gaussian(&state) / sqrtf((float)count);
         else if (role == MODEL_ROPE_FACTORS_SHORT || role == MODEL_ROPE_FACTORS_LONG)
             value = long_divisor(shape, role, i, count);
         memcpy(synthesis->slab + used, &value, sizeof(value));
@@ -211,7 +213,8 @@ static float matrix_deviation(const struct synthesis *synthesis, enum model_role
     if (role == MODEL_TOKEN_EMBD && !synthesis->config.tied_embeddings)
         return 1.0f;
     float deviation = 1.0f / sqrtf((float)expected->shape.dims[0]);
-    if (role == MODEL_ATTN_OUTPUT || role == MODEL_FFN_DOWN)
+    if (role == MODEL_ATTN_OUTPUT || role == MODEL_FFN_DOWN || role == MODEL_FFN_DOWN_EXPERTS ||
+        role == MODEL_FFN_SHARED_DOWN)
         deviation /= sqrtf(2.0f * (float)synthesis->config.block_count);
     return deviation;
 }
@@ -247,7 +250,7 @@ static enum status visit_role(struct synthesis *synthesis, enum model_role role,
     if (!is_wanted(synthesis, role, expected.presence))
         return STATUS_OK;
     enum dtype dtype = DTYPE_F32;
-    if (expected.is_matrix)
+    if (expected.is_matrix && convert_is_quantized(text_view_of(expected.name), &expected.shape))
         dtype = convert_dtype(&synthesis->mix, text_view_of(expected.name), &expected.shape);
     return visit(synthesis, role, &expected, dtype, err);
 }
@@ -298,6 +301,9 @@ static enum status check_shape(const struct model_shape *shape, struct error *er
         { "--head-dim", shape->head_dim, 8, 65536 },
         { "--vocab", shape->vocab_size, CONVERT_VOCAB_MIN, 1u << 22 },
         { "--context", shape->context_length, 1, 1u << 30 },
+        { "--experts", shape->experts.count, 0, MODEL_EXPERT_LIMIT },
+        { "--experts-used", shape->experts.used, shape->experts.count > 0,
+          MODEL_EXPERT_USED_LIMIT },
     };
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
         if (numbers[i].value < numbers[i].least || numbers[i].value > numbers[i].most)
@@ -308,6 +314,10 @@ static enum status check_shape(const struct model_shape *shape, struct error *er
         return error_set(err, STATUS_USAGE,
                          "--kv-heads: expected a divisor of --heads %" PRIu32 ", found %" PRIu32,
                          shape->head_count, shape->head_count_kv);
+    if (shape->experts.used > shape->experts.count)
+        return error_set(err, STATUS_USAGE,
+                         "--experts-used: expected at most --experts %" PRIu32 ", found %" PRIu32,
+                         shape->experts.count, shape->experts.used);
     if (shape->head_dim % 8)
         return error_set(err, STATUS_USAGE, "--head-dim: expected a multiple of 8, found %" PRIu32,
                          shape->head_dim);
@@ -331,7 +341,8 @@ static struct model_config config_of(const struct model_shape *shape)
         .tied_embeddings = shape->tied_embeddings,
         .has_rope_freqs = shape->rope_freqs_factor > 0,
         .has_rope_factors = shape->rope_scaling == MODEL_ROPE_SCALING_LONG,
-        .has_fused_qkv = shape->has_fused_qkv
+        .has_fused_qkv = shape->has_fused_qkv,
+        .experts = shape->experts
     };
     convert_unlike_layers(shape, &config);
     return config;
@@ -351,10 +362,12 @@ static enum status synthesise(struct synthesis *synthesis, struct error *err)
 enum status convert_synth(const struct convert_synth *request, const struct progress *progress,
                           uint64_t *ret_bytes, struct error *err)
 {
-    TRY(check_shape(&request->shape, err));
-    struct synthesis synthesis = { .request = request,
+    struct convert_synth whole = *request;
+    convert_complete_experts(&whole.shape);
+    TRY(check_shape(&whole.shape, err));
+    struct synthesis synthesis = { .request = &whole,
                                    .progress = progress,
-                                   .config = config_of(&request->shape),
+                                   .config = config_of(&whole.shape),
                                    .slab = malloc(SLAB_BYTES) };
     synthesis.mix = (struct convert_mix){ request->type, request->shape.block_count,
                                           request->shape.tied_embeddings };

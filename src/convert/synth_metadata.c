@@ -105,6 +105,40 @@ static void put_unlike_layers(struct metadata *metadata)
     put_u32(metadata, "embedding_length_per_layer_input", config->layer_input_length);
 }
 
+/* Experts where an architecture must have them and the shape has none. */
+#define EXPERTS_DEFAULT 8u
+#define EXPERTS_USED_DEFAULT 2u
+
+void convert_complete_experts(struct model_shape *shape)
+{
+    uint32_t reads = model_arch_info(shape->arch)->reads;
+    struct model_experts *experts = &shape->experts;
+    if (experts->count == 0 && reads & MODEL_MUST_HAVE_EXPERTS)
+        experts->count = EXPERTS_DEFAULT;
+    if (experts->count == 0)
+        return;
+    if (experts->used == 0)
+        experts->used = experts->count < EXPERTS_USED_DEFAULT ? experts->count
+                                                              : EXPERTS_USED_DEFAULT;
+    if (experts->feed_length == 0 || !(reads & MODEL_EXPERTS_OWN_LENGTH))
+        experts->feed_length = shape->feed_forward_length;
+    if (experts->shared_feed_length == 0 && reads & MODEL_MUST_SHARE_EXPERT)
+        experts->shared_feed_length = shape->feed_forward_length;
+}
+
+static void put_experts(struct metadata *metadata)
+{
+    const struct model_experts *experts = &metadata->shape->experts;
+    if (experts->count == 0)
+        return;
+    put_u32(metadata, "expert_count", experts->count);
+    put_u32(metadata, "expert_used_count", experts->used);
+    if (model_arch_info(metadata->shape->arch)->reads & MODEL_EXPERTS_OWN_LENGTH)
+        put_u32(metadata, "expert_feed_forward_length", experts->feed_length);
+    if (experts->shared_feed_length)
+        put_u32(metadata, "expert_shared_feed_forward_length", experts->shared_feed_length);
+}
+
 enum status convert_put_metadata(struct gguf_writer *writer, const struct convert_synth *request,
                                  const struct model_config *config, struct error *err)
 {
@@ -133,6 +167,7 @@ enum status convert_put_metadata(struct gguf_writer *writer, const struct conver
     put_rope(metadata);
     put_form(metadata);
     put_unlike_layers(metadata);
+    put_experts(metadata);
     put_u32(metadata, "vocab_size", shape->vocab_size);
     return convert_put_vocabulary(writer, shape, err);
 }

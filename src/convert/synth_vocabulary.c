@@ -221,7 +221,8 @@ static void build_byte_level(struct vocabulary *vocabulary, struct gguf_writer *
 enum status convert_put_vocabulary(struct gguf_writer *writer, const struct model_shape *shape,
                                    struct error *err)
 {
-    bool qwen = shape->arch == MODEL_ARCH_QWEN2 || shape->arch == MODEL_ARCH_QWEN3;
+    bool qwen = shape->arch == MODEL_ARCH_QWEN2 || shape->arch == MODEL_ARCH_QWEN3 ||
+                shape->arch == MODEL_ARCH_QWEN2MOE || shape->arch == MODEL_ARCH_QWEN3MOE;
     struct vocabulary vocabulary = {
         .byte_level = qwen || shape->vocab_size >= BYTE_LEVEL_VOCAB_MIN, .limit = shape->vocab_size
     };

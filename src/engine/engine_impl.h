@@ -32,6 +32,13 @@ struct engine_scratch {
      * of it on its way there. */
     struct device_view layer_inputs, layer_projected;
     struct device_view packed;   /* I8 [bytes, tokens]: room for the widest input of any matmul */
+    /* Absent in models without experts. A slot is one choice of a token. */
+    struct device_view router_logits;                      /* [experts, tokens] */
+    struct device_view expert_ids, expert_weights;         /* I32, F32 [used, tokens] */
+    struct device_view expert_gate, expert_up, expert_out; /* [feed or width, slots] */
+    struct device_view expert_packed;                      /* I8 [bytes, slots] */
+    struct device_view shared;                             /* [width, tokens] */
+    struct device_view shared_gate;                        /* [1, tokens] */
     struct device_view gathered; /* [width, logits rows]: the rows that want logits */
     /* [vocab, logits rows] and [vocab, sequences]; the second one is for every other batch of
      * ENGINE_TOKEN_FROM_DEVICE: engine_mode_of. */
@@ -57,6 +64,10 @@ enum engine_moment {
     ENGINE_WO_MULTIPLIED,
     ENGINE_ATTN_POST_NORMED, /* normed once more, where the model does that, and scaled */
     ENGINE_FFN_NORMED,
+    ENGINE_ROUTED, /* experts were chosen */
+    ENGINE_EXPERTS_OPENED,
+    ENGINE_EXPERTS_GATED,
+    ENGINE_EXPERTS_CLOSED,
     ENGINE_GATE_UP_MULTIPLIED,
     ENGINE_GATED,
     ENGINE_DOWN_MULTIPLIED,

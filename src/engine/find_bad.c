@@ -67,8 +67,11 @@ enum status engine_find_bad(struct engine *engine, uint32_t sequence, bool *ret_
     *ret_found = search.found;
     *ret_record = search.record;
     if (search.found) {
-        /* A row is a token of the batch; logits belong to its last token. */
+        /* A row is a token of the batch, or an expert that one uses; logits belong to its last
+         * token. */
         uint64_t row = search.record.stats.first_bad / search.record.shape.dims[0];
+        if (strncmp(search.record.place.tensor, "ffn_experts_", strlen("ffn_experts_")) == 0)
+            row /= engine->config.experts.used;
         bool of_logits = strcmp(search.record.place.tensor, "logits") == 0;
         *ret_position = of_logits ? length - 1 : first + (uint32_t)row;
     }

@@ -151,6 +151,7 @@ static enum status attend(struct pass *pass, int32_t index)
         .same_sequence = engine->same_sequence,
         .window = window < engine->budget.options.context ? window : 0,
         .cap = config->attention_cap,
+        .sinks = pass_optional(&weights[MODEL_ATTN_SINKS]),
     };
     TRY(make_heads(pass, index));
     pass_label(pass, index, "attention", DEVICE_HERE);
@@ -183,7 +184,7 @@ static enum status activate(struct pass *pass, int32_t index, bool has_gate)
                     &pass->gate, &packing, pass->err);
 }
 
-static enum status feed(struct pass *pass, int32_t index)
+static enum status feed_dense(struct pass *pass, int32_t index)
 {
     const struct engine_layer *layer = &pass->engine->layers[index];
     const struct device_view *weights = layer->weights;
@@ -199,8 +200,15 @@ static enum status feed(struct pass *pass, int32_t index)
     TRY(activate(pass, index, has_gate));
     TRY(pass_reach(pass, ENGINE_GATED, index));
     pass_label(pass, index, "ffn_down", DEVICE_HERE);
-    TRY(pass_multiply_one(pass, &pass->gate, true, &weights[MODEL_FFN_DOWN],
-                          pass_optional(&weights[MODEL_FFN_DOWN_BIAS]), &pass->added));
+    return pass_multiply_one(pass, &pass->gate, true, &weights[MODEL_FFN_DOWN],
+                             pass_optional(&weights[MODEL_FFN_DOWN_BIAS]), &pass->added);
+}
+
+static enum status feed(struct pass *pass, int32_t index)
+{
+    const struct device_view *weights = pass->engine->layers[index].weights;
+    TRY(engine_has(&weights[MODEL_FFN_ROUTER]) ? pass_feed_experts(pass, index)
+                                               : feed_dense(pass, index));
     TRY(pass_reach(pass, ENGINE_DOWN_MULTIPLIED, index));
     TRY(leave(pass, index, &weights[MODEL_FFN_POST_NORM], "ffn_post_norm", "ffn_scale"));
     return pass_reach(pass, ENGINE_FFN_POST_NORMED, index);
@@ -223,8 +231,10 @@ static enum status run_layer(struct pass *pass, int32_t index)
 {
     const struct engine_layer *layer = &pass->engine->layers[index];
     const struct device_view *weights = layer->weights;
-    const struct device_view *first = engine_has(&layer->gate.weights) ? &layer->gate.weights
-                                                                       : &layer->up.weights;
+    const struct device_view *first = engine_has(&weights[MODEL_FFN_ROUTER])
+                                          ? &weights[MODEL_FFN_ROUTER]
+                                      : engine_has(&layer->gate.weights) ? &layer->gate.weights
+                                                                         : &layer->up.weights;
     shape_rows(pass, index);
     TRY(enter(
         pass, index,

@@ -27,6 +27,8 @@ struct sizes {
     uint64_t ones;
     uint64_t packed; /* bytes of the longest packed row of any weight type */
     bool own_q_table;
+    uint64_t experts, used, expert_feed, shared; /* shared: the width, or 0 */
+    uint64_t expert_packed;                      /* as packed, of expert_feed values */
 };
 
 /* The longest packed row of any input of a matmul. */
@@ -36,11 +38,17 @@ static void find_packed(struct sizes *sizes, const struct model_config *config,
     uint64_t inputs[MODEL_UNLIKE_LIMIT + 4] = { sizes->width, sizes->query, sizes->feed,
                                                 config->layer_input_length };
     size_t count = 4;
-    for (uint32_t i = 0; i < config->block_count && i < MODEL_UNLIKE_LIMIT; i++)
-        inputs[count++] = model_layer(config, i).feed_forward_length;
+    for (uint32_t i = 0; i < config->block_count && i < MODEL_UNLIKE_LIMIT; i++) {
+        struct model_layer layer = model_layer(config, i);
+        inputs[count++] = layer.has_experts ? 0 : layer.feed_forward_length;
+    }
     for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
         if (!model_dtype_allowed(true, (enum dtype)dtype))
             continue;
+        if (sizes->expert_feed % dtype_info((enum dtype)dtype)->block_elements == 0)
+            sizes->expert_packed = max_u64(
+                sizes->expert_packed,
+                ops_expert_row_bytes(ops, (enum dtype)dtype, sizes->expert_feed));
         for (size_t i = 0; i < count; i++) {
             /* A row that is not a whole number of a type's blocks has no weights of that type. */
             if (!inputs[i] || inputs[i] % dtype_info((enum dtype)dtype)->block_elements)
@@ -62,6 +70,12 @@ static struct sizes sizes_of(const struct model_config *config, const struct ops
                                                 ? config->local_rope.dimension_count
                                                 : 0,
                            .inputs = (uint64_t)config->layer_input_length * config->block_count,
+                           .feed = config->experts.shared_feed_length,
+                           .experts = config->experts.count,
+                           .used = config->experts.used,
+                           .expert_feed = config->experts.feed_length,
+                           .shared = config->experts.shared_feed_length ? config->embedding_length
+                                                                        : 0,
                            .own_q_table = config->temperature_scale != 0 };
     uint64_t dim = 0;
     for (uint32_t i = 0; i < config->block_count; i++) {
@@ -69,7 +83,8 @@ static struct sizes sizes_of(const struct model_config *config, const struct ops
         uint64_t head_dim = layer.head_dim;
         sizes.query = max_u64(sizes.query, config->head_count * head_dim);
         sizes.kv = max_u64(sizes.kv, layer.head_count_kv * head_dim);
-        sizes.feed = max_u64(sizes.feed, layer.feed_forward_length);
+        if (!layer.has_experts)
+            sizes.feed = max_u64(sizes.feed, layer.feed_forward_length);
         dim = max_u64(dim, head_dim);
     }
     sizes.feed = max_u64(sizes.feed, config->layer_input_length);
@@ -87,12 +102,13 @@ struct scratch_row {
     uint64_t width, rows;
 };
 
-#define SCRATCH_ROWS 21
+#define SCRATCH_ROWS 30
 
 static size_t list_scratch(const struct sizes *sizes, const struct engine_options *options,
                            struct scratch_row *rows)
 {
     uint64_t tokens = options->batch_limit, logits = options->logits_limit;
+    uint64_t slots = tokens * sizes->used; /* at most 2^32 * 64 */
     const struct scratch_row all[] = {
         { offsetof(struct engine_scratch, x), "x", DTYPE_F32, sizes->width, tokens },
         { offsetof(struct engine_scratch, normed), "normed", DTYPE_F32, sizes->width, tokens },
@@ -108,6 +124,23 @@ static size_t list_scratch(const struct sizes *sizes, const struct engine_option
         { offsetof(struct engine_scratch, layer_projected), "layer_projected", DTYPE_F32,
           sizes->inputs, tokens },
         { offsetof(struct engine_scratch, packed), "packed", DTYPE_I8, sizes->packed, tokens },
+        { offsetof(struct engine_scratch, router_logits), "router_logits", DTYPE_F32,
+          sizes->experts, tokens },
+        { offsetof(struct engine_scratch, expert_ids), "expert_ids", DTYPE_I32, sizes->used,
+          tokens },
+        { offsetof(struct engine_scratch, expert_weights), "expert_weights", DTYPE_F32, sizes->used,
+          tokens },
+        { offsetof(struct engine_scratch, expert_gate), "expert_gate", DTYPE_F32,
+          sizes->expert_feed, slots },
+        { offsetof(struct engine_scratch, expert_up), "expert_up", DTYPE_F32, sizes->expert_feed,
+          slots },
+        { offsetof(struct engine_scratch, expert_out), "expert_out", DTYPE_F32,
+          sizes->used ? sizes->width : 0, slots },
+        { offsetof(struct engine_scratch, expert_packed), "expert_packed", DTYPE_I8,
+          sizes->used ? sizes->expert_packed : 0, slots },
+        { offsetof(struct engine_scratch, shared), "shared", DTYPE_F32, sizes->shared, tokens },
+        { offsetof(struct engine_scratch, shared_gate), "shared_gate", DTYPE_F32,
+          sizes->shared ? 1 : 0, tokens },
         { offsetof(struct engine_scratch, gathered), "gathered", DTYPE_F32, sizes->width, logits },
         { offsetof(struct engine_scratch, logits_buffer[0]), "logits", DTYPE_F32, sizes->vocab,
           logits },

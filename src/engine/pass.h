@@ -50,6 +50,9 @@ MUST_CHECK enum status pass_settle(struct pass *pass);
 MUST_CHECK enum status layer_inputs_make(struct pass *pass);
 MUST_CHECK enum status layer_input_add(struct pass *pass, int32_t index);
 
+/* experts.c: the feed-forward of a layer with experts, into `added`. */
+MUST_CHECK enum status pass_feed_experts(struct pass *pass, int32_t index);
+
 /* NULL for an absent weight. */
 static inline const struct device_view *pass_optional(const struct device_view *view)
 {

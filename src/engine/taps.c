@@ -16,6 +16,7 @@
 
 enum tap_form {
     FORM_ROWS,       /* rows of a scratch buffer, one for each token */
+    FORM_SLOTS,      /* the same, one for each expert that a token uses */
     FORM_HEAD,       /* the columns of one head in such rows */
     FORM_WEIGHT,     /* a weight of the layer, or of the model */
     FORM_CACHE,      /* keys or values of each sequence of the batch, up to its length */
@@ -68,6 +69,18 @@ static const struct tap_row rows[] = {
       MODEL_FFN_NORM },
     { ENGINE_FFN_NORMED, ENGINE_TAP_NORM | ENGINE_TAP_HIDDEN, "ffn_norm.out", FORM_ROWS,
       SCRATCH(normed), MODEL_FFN_NORM },
+    { ENGINE_ROUTED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_router", FORM_ROWS,
+      SCRATCH(router_logits), MODEL_FFN_ROUTER },
+    { ENGINE_ROUTED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_expert_weights", FORM_ROWS,
+      SCRATCH(expert_weights), MODEL_FFN_ROUTER },
+    { ENGINE_EXPERTS_OPENED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_experts_gate", FORM_SLOTS,
+      SCRATCH(expert_gate), MODEL_FFN_ROUTER },
+    { ENGINE_EXPERTS_OPENED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_experts_up", FORM_SLOTS,
+      SCRATCH(expert_up), MODEL_FFN_ROUTER },
+    { ENGINE_EXPERTS_GATED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_experts_gated", FORM_SLOTS,
+      SCRATCH(expert_gate), MODEL_FFN_ROUTER },
+    { ENGINE_EXPERTS_CLOSED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_experts_down", FORM_SLOTS,
+      SCRATCH(expert_out), MODEL_FFN_ROUTER },
     { ENGINE_GATE_UP_MULTIPLIED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_gate", FORM_ROWS,
       SCRATCH(gate), MODEL_FFN_GATE },
     { ENGINE_GATE_UP_MULTIPLIED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_up", FORM_ROWS,
@@ -124,6 +137,10 @@ static uint64_t largest_tensor(const struct engine *engine)
     const struct engine_scratch *scratch = &engine->scratch;
     uint64_t width = max_u64(max_u64(scratch->x.shape.dims[0], scratch->q.shape.dims[0]),
                              scratch->gate.shape.dims[0]);
+    uint64_t slot_width = max_u64(scratch->expert_gate.shape.dims[0],
+                                  scratch->expert_out.shape.dims[0]);
+    width = max_u64(width, slot_width * engine->config.experts.used);
+    width = max_u64(width, scratch->router_logits.shape.dims[0]);
     uint64_t cache = scratch->k.shape.dims[0] * options->context;
     return max_u64(max_u64(width * options->batch_limit, cache),
                    scratch->logits_buffer[0].shape.dims[0] * options->logits_limit);
@@ -268,7 +285,8 @@ static enum status take_row(struct engine *engine, const struct tap_row *row, in
     }
     if (of_cache)
         return take_cache(&take, &view, err);
-    take.view = engine_rows(&view, batch_rows);
+    uint64_t rows_of_token = row->form == FORM_SLOTS ? engine->config.experts.used : 1;
+    take.view = engine_rows(&view, batch_rows * rows_of_token);
     return hand_out(&take, err);
 }
 

@@ -102,6 +102,10 @@ static enum status bind(struct binding *binding, const struct found_weight *weig
     (void)context;
     event_set_text(scope.tensor, sizeof(scope.tensor), weight->expected.name);
     *weight->view = (struct device_view){ .dtype = weight->dtype, .shape = weight->expected.shape };
+    if (weight->expected.shape.rank > 2) { /* the rows of all experts, one after the other */
+        const uint64_t *dims = weight->expected.shape.dims;
+        weight->view->shape = shape_make(2, (uint64_t[]){ dims[0], dims[1] * dims[2] });
+    }
     if (!binding->upload)
         return import(binding, weight, err);
     return engine_upload_add(binding->upload, weight->tensor, &scope, weight->view, err);

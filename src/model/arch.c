@@ -5,7 +5,8 @@
 static const struct model_arch_info arch_infos[] = {
     /* Also Mistral, Yi, TinyLlama, SmolLM: their converters write "llama" and permute q and k so
      * that adjacent pairs are right. */
-    [MODEL_ARCH_LLAMA] = { "llama", MODEL_ROPE_ADJACENT, .rope_covers_head = true },
+    [MODEL_ARCH_LLAMA] = { "llama", MODEL_ROPE_ADJACENT, .rope_covers_head = true,
+                           .reads = MODEL_MAY_HAVE_EXPERTS | MODEL_NORMALISES_EXPERTS },
     [MODEL_ARCH_QWEN2] = { "qwen2", MODEL_ROPE_SPLIT_HALF, .rope_covers_head = false },
     [MODEL_ARCH_QWEN3] = { "qwen3", MODEL_ROPE_SPLIT_HALF, .rope_covers_head = false },
     [MODEL_ARCH_GEMMA2] = { "gemma2", MODEL_ROPE_SPLIT_HALF, .activation = MODEL_ACTIVATION_GELU,
@@ -50,6 +51,21 @@ static const struct model_arch_info arch_infos[] = {
                                       MODEL_MULTIPLIES_LOGITS | MODEL_NEEDS_LOGIT_SCALE },
     [MODEL_ARCH_STARCODER2] = { "starcoder2", MODEL_ROPE_SPLIT_HALF, .norm = MODEL_NORM_LAYER,
                                 .activation = MODEL_ACTIVATION_GELU },
+    [MODEL_ARCH_QWEN2MOE] = { "qwen2moe", MODEL_ROPE_SPLIT_HALF,
+                              .reads = MODEL_MUST_HAVE_EXPERTS | MODEL_EXPERTS_OWN_LENGTH |
+                                       MODEL_MUST_SHARE_EXPERT },
+    [MODEL_ARCH_QWEN3MOE] = { "qwen3moe", MODEL_ROPE_SPLIT_HALF,
+                              .reads = MODEL_MUST_HAVE_EXPERTS | MODEL_EXPERTS_OWN_LENGTH |
+                                       MODEL_NORMALISES_EXPERTS },
+    [MODEL_ARCH_GRANITEMOE] = { "granitemoe", MODEL_ROPE_ADJACENT, .rope_covers_head = true,
+                                .reads = MODEL_MUST_HAVE_EXPERTS | MODEL_NORMALISES_EXPERTS |
+                                         MODEL_MAY_SHARE_EXPERT | MODEL_READS_SCALES |
+                                         MODEL_DIVIDES_LOGITS | MODEL_NEEDS_LOGIT_SCALE },
+    [MODEL_ARCH_GPT_OSS] = { "gpt-oss", MODEL_ROPE_SPLIT_HALF, .window_period = 2,
+                             .ffn_norm = "post_attention_norm.weight",
+                             .reads = MODEL_READS_WINDOW | MODEL_MUST_HAVE_EXPERTS |
+                                      MODEL_EXPERTS_OWN_LENGTH | MODEL_NORMALISES_EXPERTS |
+                                      MODEL_CLAMPS_EXPERTS },
 };
 _Static_assert(COUNT_OF(arch_infos) == MODEL_ARCH_COUNT, "every architecture has a row");
 
@@ -73,6 +89,5 @@ bool model_arch_find(struct text_view name, enum model_arch *ret_arch)
 const char *model_arch_list(void)
 {
     return "llama, qwen2, qwen3, gemma2, gemma3, gemma4, phi3, mistral3, glm4, granite, olmo2, "
-           "smollm3, "
-           "command-r, cohere2, starcoder2";
+           "smollm3, command-r, cohere2, starcoder2, qwen2moe, qwen3moe, granitemoe, gpt-oss";
 }

@@ -29,7 +29,7 @@ static void refuse_features(struct model_keys *keys)
         const char *key, *what;
         uint32_t reads; /* an architecture that has one of these bits knows the key */
     } features[] = {
-        { "expert_count", "mixture of experts", 0 },
+        { "expert_count", "mixture of experts", MODEL_MAY_HAVE_EXPERTS | MODEL_MUST_HAVE_EXPERTS },
         { "attn_logit_softcapping", "capped attention logits",
           MODEL_READS_ATTENTION_CAP | MODEL_IGNORES_ATTENTION_CAP },
         { "final_logit_softcapping", "capped logits", MODEL_READS_LOGIT_CAP },

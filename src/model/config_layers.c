@@ -123,6 +123,7 @@ struct model_layer model_layer(const struct model_config *config, uint32_t layer
                                  .feed_forward_length = feed ? feed : config->feed_forward_length,
                                  .cache = layer < owners ? layer : owners - (local ? 2 : 1),
                                  .window = local ? config->window : 0,
+                                 .has_experts = model_layer_has_experts(config, layer),
                                  .rope = rests || config->is_unrotated     ? MODEL_LAYER_UNROTATED
                                          : local && config->has_local_rope ? MODEL_LAYER_LOCAL_ROPE
                                                                            : MODEL_LAYER_ROPE };
@@ -235,6 +236,7 @@ void model_layers_read(struct model_keys *keys, struct model_config *config)
         read_unlike(keys, config);
     read_local_rope(keys, config);
     read_scales(keys, config);
+    model_experts_read(keys, config);
     if (reads & MODEL_READS_TEMPERATURE)
         read_temperature(keys, config);
 }

@@ -35,6 +35,10 @@ enum model_arch {
     MODEL_ARCH_COMMAND_R,
     MODEL_ARCH_COHERE2,
     MODEL_ARCH_STARCODER2,
+    MODEL_ARCH_QWEN2MOE,
+    MODEL_ARCH_QWEN3MOE,
+    MODEL_ARCH_GRANITEMOE,
+    MODEL_ARCH_GPT_OSS,
     MODEL_ARCH_COUNT
 };
 
@@ -89,6 +93,7 @@ struct model_arch_info {
     /* Models of exactly so many layers divide scores by the root of embedding_length / head_count
      * in place of that of the head dimension; no key says so. */
     uint32_t width_scaled_blocks;
+    const char *ffn_norm; /* its tensor, where that is not ffn_norm.weight */
 };
 
 enum model_reads {
@@ -112,6 +117,13 @@ enum model_reads {
         1 << 16, /* in the size of heads, in their number, in feed_forward_length */
     MODEL_NORMS_VALUES = 1 << 17, /* each head of the values, without weights */
     MODEL_UNSCALED_SCORES = 1 << 18,
+    MODEL_MAY_HAVE_EXPERTS = 1 << 19,
+    MODEL_MUST_HAVE_EXPERTS = 1 << 20,
+    MODEL_NORMALISES_EXPERTS = 1 << 21, /* their weights are divided by their sum */
+    MODEL_EXPERTS_OWN_LENGTH = 1 << 22, /* expert_feed_forward_length; else feed_forward_length */
+    MODEL_MAY_SHARE_EXPERT = 1 << 23,   /* one more that every token uses, as a key says */
+    MODEL_MUST_SHARE_EXPERT = 1 << 24,
+    MODEL_CLAMPS_EXPERTS = 1 << 25, /* gate and up, and the gate is wider: ops_gate_experts */
 };
 
 const struct model_arch_info *model_arch_info(enum model_arch arch);
@@ -142,10 +154,24 @@ struct model_rope {
     float yarn_log_multiplier;
 };
 
-/* A number beyond this is a damaged file, not a model. */
+/* A number beyond these is a damaged file, not a model. */
 #define MODEL_BLOCK_LIMIT 4096u
 /* Layers of a model that may differ in a number. */
 #define MODEL_UNLIKE_LIMIT 256u
+#define MODEL_EXPERT_LIMIT 1024u
+#define MODEL_EXPERT_USED_LIMIT 64u
+
+/* Feed-forward networks of which each token uses some. */
+struct model_experts {
+    uint32_t count; /* of a layer; 0: the model has none */
+    uint32_t used;  /* by a token */
+    uint32_t feed_length;
+    uint32_t shared_feed_length; /* of the one that every token uses; 0: there is none */
+    bool clamped;                /* their gate and up */
+    bool normalised;             /* weights of the used ones are divided by their sum */
+    float weight_scale;
+    uint32_t group_count, groups_used; /* group_count 1: no groups */
+};
 
 struct model_config {
     enum model_arch arch;
@@ -183,6 +209,7 @@ struct model_config {
     bool has_rope_factors; /* for short and for long contexts */
     bool has_fused_qkv;    /* attn_qkv in place of attn_q, attn_k and attn_v */
     bool has_fused_qkv_bias;
+    struct model_experts experts;
 };
 
 enum model_layer_rope { MODEL_LAYER_UNROTATED, MODEL_LAYER_ROPE, MODEL_LAYER_LOCAL_ROPE };
@@ -193,6 +220,7 @@ struct model_layer {
     enum model_layer_rope rope;
     uint32_t head_dim, head_count_kv, feed_forward_length;
     uint32_t cache; /* the layer whose keys and values it looks at: itself or an earlier one */
+    bool has_experts;
 };
 
 struct model_layer model_layer(const struct model_config *config, uint32_t layer);
@@ -229,6 +257,8 @@ enum model_role {
     MODEL_ATTN_OUTPUT,
     MODEL_ATTN_OUTPUT_BIAS,
     MODEL_ATTN_POST_NORM,
+    MODEL_ATTN_SINKS, /* of each head, a score that takes its part of the softmax and has no value
+                       */
     MODEL_FFN_NORM,
     MODEL_FFN_NORM_BIAS,
     MODEL_FFN_GATE,
@@ -242,6 +272,18 @@ enum model_role {
     MODEL_LAYER_INPUT_PROJ,
     MODEL_LAYER_INPUT_NORM,
     MODEL_LAYER_OUTPUT_SCALE,
+    MODEL_FFN_ROUTER,
+    MODEL_FFN_ROUTER_BIAS,
+    MODEL_FFN_GATE_EXPERTS, /* those of all experts, one after the other */
+    MODEL_FFN_UP_EXPERTS,
+    MODEL_FFN_DOWN_EXPERTS,
+    MODEL_FFN_GATE_EXPERTS_BIAS,
+    MODEL_FFN_UP_EXPERTS_BIAS,
+    MODEL_FFN_DOWN_EXPERTS_BIAS,
+    MODEL_FFN_SHARED_ROUTER, /* how much of the shared expert a token uses */
+    MODEL_FFN_SHARED_GATE,
+    MODEL_FFN_SHARED_UP,
+    MODEL_FFN_SHARED_DOWN,
     MODEL_ROLE_COUNT
 };
 
@@ -292,6 +334,7 @@ struct model_shape {
     bool has_qkv_biases, has_head_norms; /* where they are optional */
     /* With MODEL_LAYERS_DIFFER, where every other layer has a window. */
     uint32_t local_head_dim, shared_kv_count, layer_input_length;
+    struct model_experts experts;        /* only the numbers that files say */
 };
 
 size_t model_shape_count(void);

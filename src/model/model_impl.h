@@ -26,11 +26,15 @@ void model_config_read(const struct gguf_file *file, struct model_report *report
 struct model_keys;
 void model_layers_read(struct model_keys *keys, struct model_config *config);
 
+/* config_experts.c */
+void model_experts_read(struct model_keys *keys, struct model_config *config);
+bool model_layer_has_experts(const struct model_config *config, uint32_t layer);
+
 /* vocabulary.c: tokens, scores, types and special ids agree with each other and with vocab_size. */
 void model_vocabulary_check(const struct gguf_file *file, struct model_report *report);
 
 /* tensor_table.c: what follows "blk.N." in the names of a layer's tensors, or the whole name. */
-const char *model_role_name(enum model_role role);
+const char *model_role_name(const struct model_config *config, enum model_role role);
 
 /* tensor_check.c: compares every tensor of the file with the table. */
 void model_tensors_check(const struct gguf_file *file, struct model_report *report);

@@ -19,6 +19,9 @@
 #define COMMAND_R MODEL_ARCH_COMMAND_R
 #define COHERE2 MODEL_ARCH_COHERE2
 #define STARCODER2 MODEL_ARCH_STARCODER2
+#define QWEN2MOE MODEL_ARCH_QWEN2MOE
+#define QWEN3MOE MODEL_ARCH_QWEN3MOE
+#define GPT_OSS MODEL_ARCH_GPT_OSS
 
 /* slug, title, arch, width, layers, feed, heads, kv heads, head dim, vocab, context, rope base,
  * epsilon, tied, rope_freqs factor. If two shapes differ only in the vocabulary, the more common
@@ -107,6 +110,17 @@ static const struct model_shape shapes[] = {
       1e-5f, true, .window = 4096, .logit_scale = 0.25f },
     { "starcoder2-3b", "StarCoder2-3B", STARCODER2, 3072, 30, 12288, 24, 2, 128, 49152, 16384,
       999999.44f, 1e-5f, true, .rope_freqs_factor = 0 },
+    { "mixtral-8x7b", "Mixtral-8x7B", LLAMA, 4096, 32, 14336, 32, 8, 128, 32000, 32768, 1e6f, 1e-5f,
+      false, .experts = { .count = 8, .used = 2, .feed_length = 14336 } },
+    { "qwen1.5-moe", "Qwen1.5-MoE-A2.7B", QWEN2MOE, 2048, 24, 5632, 16, 16, 128, 151936, 8192, 1e6f,
+      1e-6f, false,
+      .experts = { .count = 60, .used = 4, .feed_length = 1408, .shared_feed_length = 5632 } },
+    { "qwen3-30b-a3b", "Qwen3-30B-A3B", QWEN3MOE, 2048, 48, 6144, 32, 4, 128, 151936, 40960, 1e6f,
+      1e-6f, false, .experts = { .count = 128, .used = 8, .feed_length = 768 } },
+    { "gpt-oss-20b", "gpt-oss-20b", GPT_OSS, 2880, 24, 2880, 64, 8, 64, 201088, 131072, 150000,
+      1e-5f, false, .rope_scaling = MODEL_ROPE_SCALING_YARN, .rope_scaling_factor = 32,
+      .rope_original_context = 4096, .window = 128,
+      .experts = { .count = 32, .used = 4, .feed_length = 2880 } },
 };
 
 size_t model_shape_count(void)
@@ -153,7 +167,9 @@ static bool same_dimensions(const struct model_shape *shape, const struct model_
            shape->block_count == config->block_count &&
            shape->feed_forward_length == config->feed_forward_length &&
            shape->head_count == config->head_count &&
-           shape->head_count_kv == config->head_count_kv && shape->head_dim == config->head_dim;
+           shape->head_count_kv == config->head_count_kv && shape->head_dim == config->head_dim &&
+           shape->experts.count == config->experts.count &&
+           shape->experts.feed_length == config->experts.feed_length;
 }
 
 const struct model_shape *model_shape_of(const struct model_config *config, bool *ret_exact)
@@ -192,6 +208,7 @@ void model_expectation_check(const struct model_shape *expected, struct model_re
         { "head_count", expected->head_count, config->head_count },
         { "head_count_kv", expected->head_count_kv, config->head_count_kv },
         { "head dimension", expected->head_dim, config->head_dim },
+        { "expert_count", expected->experts.count, config->experts.count },
         { "vocab_size", expected->vocab_size, config->vocab_size },
     };
     for (size_t i = 0; i < COUNT_OF(numbers); i++)

@@ -76,8 +76,8 @@ static void check_role(const struct gguf_file *file, enum model_role role,
     }
     if (missing_count > 1)
         model_problem_add(report, MODEL_PROBLEM_CANNOT_RUN,
-                          "%s: missing in %" PRIu32 " of %" PRIu32 " layers", model_role_name(role),
-                          missing_count, layers);
+                          "%s: missing in %" PRIu32 " of %" PRIu32 " layers",
+                          model_role_name(&report->config, role), missing_count, layers);
     /* Values may be keys in some layers and not in others. */
     if (per_layer && role != MODEL_ATTN_V &&
         model_tensor(&report->config, role, 0).presence == MODEL_OPTIONAL)
@@ -109,10 +109,10 @@ static bool is_in_table(const struct model_config *config, struct text_view name
     for (size_t i = 0; i < MODEL_ROLE_COUNT; i++) {
         enum model_role role = (enum model_role)i;
         if (model_role_is_per_layer(role) == in_layer &&
-            model_tensor(config, role, (uint32_t)min_u64(layer, UINT32_MAX)).presence !=
-                MODEL_ABSENT &&
-            text_view_is(rest, model_role_name(role)))
-            return !in_layer || layer < config->block_count;
+            text_view_is(rest, model_role_name(config, role)) &&
+            (!in_layer || layer < config->block_count) &&
+            model_tensor(config, role, (uint32_t)min_u64(layer, UINT32_MAX)).presence != MODEL_ABSENT)
+            return true;
     }
     return in_layer && layer >= config->block_count &&
            layer < (uint64_t)config->block_count + config->skipped_block_count;

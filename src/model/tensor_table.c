@@ -25,6 +25,10 @@ enum extent {
     LAYER_INPUTS, /* that of all layers */
     Q_NORM_HEADS, /* heads with weights of their own; else there is no such dimension */
     K_NORM_HEADS,
+    HEADS,
+    EXPERTS,
+    EXPERT_FEED, /* experts.feed_length */
+    SHARED_FEED, /* experts.shared_feed_length */
 };
 
 static uint64_t norm_extent(const struct model_config *config, uint64_t heads, uint64_t head_dim)
@@ -53,6 +57,8 @@ static uint64_t extent_of_heads(const struct model_config *config, const struct 
         return own ? heads : 0;
     case K_NORM_HEADS:
         return own ? kv_heads : 0;
+    case HEADS:
+        return heads;
     default:
         return 0;
     }
@@ -79,27 +85,36 @@ static uint64_t extent_of(const struct model_config *config, const struct model_
         return config->layer_input_length;
     case LAYER_INPUTS:
         return (uint64_t)config->layer_input_length * config->block_count;
+    case EXPERTS:
+        return config->experts.count;
+    case EXPERT_FEED:
+        return config->experts.feed_length;
+    case SHARED_FEED:
+        return config->experts.shared_feed_length;
     default:
         return extent_of_heads(config, layer, extent);
     }
 }
 
-/* Sets of architectures. */
+/* Sets of architectures; one with experts has the tensors of its dense relative but for the
+ * feed-forward, and for what names it below. */
+#define GPT_OSS (1u << MODEL_ARCH_GPT_OSS)
 #define LLAMA (1u << MODEL_ARCH_LLAMA)
-#define QWEN2 (1u << MODEL_ARCH_QWEN2)
-#define QWEN3 (1u << MODEL_ARCH_QWEN3)
+#define QWEN2 (1u << MODEL_ARCH_QWEN2 | 1u << MODEL_ARCH_QWEN2MOE | GPT_OSS)
+#define QWEN3 (1u << MODEL_ARCH_QWEN3 | 1u << MODEL_ARCH_QWEN3MOE)
 #define GEMMA2 (1u << MODEL_ARCH_GEMMA2)
 #define GEMMA3 (1u << MODEL_ARCH_GEMMA3)
 #define GEMMA4 (1u << MODEL_ARCH_GEMMA4)
 #define PHI3 (1u << MODEL_ARCH_PHI3)
 #define MISTRAL3 (1u << MODEL_ARCH_MISTRAL3)
 #define GLM4 (1u << MODEL_ARCH_GLM4)
-#define GRANITE (1u << MODEL_ARCH_GRANITE)
+#define GRANITE (1u << MODEL_ARCH_GRANITE | 1u << MODEL_ARCH_GRANITEMOE)
 #define OLMO2 (1u << MODEL_ARCH_OLMO2)
 #define SMOLLM3 (1u << MODEL_ARCH_SMOLLM3)
 #define COMMAND_R (1u << MODEL_ARCH_COMMAND_R)
 #define COHERE2 (1u << MODEL_ARCH_COHERE2)
 #define STARCODER2 (1u << MODEL_ARCH_STARCODER2)
+#define QWEN2MOE (1u << MODEL_ARCH_QWEN2MOE)
 #define EVERY ((1u << MODEL_ARCH_COUNT) - 1)
 #define NONE 0u
 
@@ -120,13 +135,17 @@ static uint64_t extent_of(const struct model_config *config, const struct model_
  */
 enum kind { VECTOR, MATRIX };
 
+/* Where a layer has it: always, only without experts, only with experts, only with a shared one. */
+enum part { ALWAYS, DENSE, EXPERT, SHARED };
+
 /* clang-format off */
 static const struct row {
     const char *name;
     bool per_layer;
     enum kind kind;
-    enum extent shape[2];
+    enum extent shape[3];
     uint32_t must, may;
+    enum part part;
 } rows[] = {
     [MODEL_TOKEN_EMBD] = { "token_embd.weight", false, MATRIX, { WIDTH, VOCAB },
         PRESENCE(EVERY, NONE, NONE) },
@@ -191,11 +210,13 @@ static const struct row {
     [MODEL_ATTN_OUTPUT] = { "attn_output.weight", true, MATRIX, { QUERY, WIDTH },
         PRESENCE(EVERY, NONE, NONE) },
     [MODEL_ATTN_OUTPUT_BIAS] = { "attn_output.bias", true, VECTOR, { WIDTH },
-        PRESENCE(STARCODER2, LLAMA | MISTRAL3 | GRANITE, QWEN2 | QWEN3 | GEMMA2 | GEMMA3 |
-            GEMMA4 | PHI3 | GLM4 | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
+        PRESENCE(STARCODER2 | GPT_OSS, LLAMA | MISTRAL3 | GRANITE, (QWEN2 & ~GPT_OSS) | QWEN3 |
+            GEMMA2 | GEMMA3 | GEMMA4 | PHI3 | GLM4 | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
     [MODEL_ATTN_POST_NORM] = { "post_attention_norm.weight", true, VECTOR, { WIDTH },
         PRESENCE(GEMMA2 | GEMMA3 | GEMMA4 | GLM4 | OLMO2, NONE, LLAMA | QWEN2 | QWEN3 | PHI3 |
             MISTRAL3 | GRANITE | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2) },
+    [MODEL_ATTN_SINKS] = { "attn_sinks.weight", true, VECTOR, { HEADS },
+        PRESENCE(GPT_OSS, NONE, EVERY & ~GPT_OSS) },
     [MODEL_FFN_NORM] = { "ffn_norm.weight", true, VECTOR, { WIDTH },
         PRESENCE(LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | PHI3 | MISTRAL3 | GLM4 |
             GRANITE | SMOLLM3 | STARCODER2, NONE, OLMO2 | COMMAND_R | COHERE2) },
@@ -204,21 +225,21 @@ static const struct row {
             MISTRAL3 | GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
     [MODEL_FFN_GATE] = { "ffn_gate.weight", true, MATRIX, { WIDTH, FEED },
         PRESENCE(LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | MISTRAL3 | GRANITE | OLMO2 |
-            SMOLLM3 | COMMAND_R | COHERE2, NONE, PHI3 | GLM4 | STARCODER2) },
+            SMOLLM3 | COMMAND_R | COHERE2, NONE, PHI3 | GLM4 | STARCODER2), .part = DENSE },
     [MODEL_FFN_UP] = { "ffn_up.weight", true, MATRIX, { WIDTH, FEED },
         PRESENCE(LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | MISTRAL3 | GRANITE | OLMO2 |
-            SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2, NONE, PHI3 | GLM4) },
+            SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2, NONE, PHI3 | GLM4), .part = DENSE },
     [MODEL_FFN_UP_BIAS] = { "ffn_up.bias", true, VECTOR, { FEED },
         PRESENCE(STARCODER2, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | PHI3 |
-            MISTRAL3 | GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
+            MISTRAL3 | GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2), .part = DENSE },
     [MODEL_FFN_GATE_UP] = { "ffn_up.weight", true, MATRIX, { WIDTH, GATE_UP },
         PRESENCE(PHI3 | GLM4, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | MISTRAL3 |
-            GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2) },
+            GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2), .part = DENSE },
     [MODEL_FFN_DOWN] = { "ffn_down.weight", true, MATRIX, { FEED, WIDTH },
-        PRESENCE(EVERY, NONE, NONE) },
+        PRESENCE(EVERY, NONE, NONE), .part = DENSE },
     [MODEL_FFN_DOWN_BIAS] = { "ffn_down.bias", true, VECTOR, { WIDTH },
         PRESENCE(STARCODER2, NONE, LLAMA | QWEN2 | QWEN3 | GEMMA2 | GEMMA3 | GEMMA4 | PHI3 |
-            MISTRAL3 | GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2) },
+            MISTRAL3 | GLM4 | GRANITE | OLMO2 | SMOLLM3 | COMMAND_R | COHERE2), .part = DENSE },
     [MODEL_FFN_POST_NORM] = { "post_ffw_norm.weight", true, VECTOR, { WIDTH },
         PRESENCE(GEMMA2 | GEMMA3 | GEMMA4 | GLM4 | OLMO2, NONE, LLAMA | QWEN2 | QWEN3 | PHI3 |
             MISTRAL3 | GRANITE | SMOLLM3 | COMMAND_R | COHERE2 | STARCODER2) },
@@ -229,6 +250,30 @@ static const struct row {
     [MODEL_LAYER_INPUT_NORM] = { "post_norm.weight", true, VECTOR, { WIDTH }, OF_LAYER_INPUTS },
     [MODEL_LAYER_OUTPUT_SCALE] = { "layer_output_scale.weight", true, VECTOR, { ONE },
         PRESENCE(NONE, GEMMA4, EVERY & ~GEMMA4) },
+    [MODEL_FFN_ROUTER] = { "ffn_gate_inp.weight", true, MATRIX, { WIDTH, EXPERTS },
+        PRESENCE(EVERY, NONE, NONE), .part = EXPERT },
+    [MODEL_FFN_ROUTER_BIAS] = { "ffn_gate_inp.bias", true, VECTOR, { EXPERTS },
+        PRESENCE(GPT_OSS, NONE, EVERY & ~GPT_OSS), .part = EXPERT },
+    [MODEL_FFN_GATE_EXPERTS] = { "ffn_gate_exps.weight", true, MATRIX,
+        { WIDTH, EXPERT_FEED, EXPERTS }, PRESENCE(EVERY, NONE, NONE), .part = EXPERT },
+    [MODEL_FFN_UP_EXPERTS] = { "ffn_up_exps.weight", true, MATRIX,
+        { WIDTH, EXPERT_FEED, EXPERTS }, PRESENCE(EVERY, NONE, NONE), .part = EXPERT },
+    [MODEL_FFN_DOWN_EXPERTS] = { "ffn_down_exps.weight", true, MATRIX,
+        { EXPERT_FEED, WIDTH, EXPERTS }, PRESENCE(EVERY, NONE, NONE), .part = EXPERT },
+    [MODEL_FFN_GATE_EXPERTS_BIAS] = { "ffn_gate_exps.bias", true, VECTOR, { EXPERT_FEED, EXPERTS },
+        PRESENCE(GPT_OSS, NONE, EVERY & ~GPT_OSS), .part = EXPERT },
+    [MODEL_FFN_UP_EXPERTS_BIAS] = { "ffn_up_exps.bias", true, VECTOR, { EXPERT_FEED, EXPERTS },
+        PRESENCE(GPT_OSS, NONE, EVERY & ~GPT_OSS), .part = EXPERT },
+    [MODEL_FFN_DOWN_EXPERTS_BIAS] = { "ffn_down_exps.bias", true, VECTOR, { WIDTH, EXPERTS },
+        PRESENCE(GPT_OSS, NONE, EVERY & ~GPT_OSS), .part = EXPERT },
+    [MODEL_FFN_SHARED_ROUTER] = { "ffn_gate_inp_shexp.weight", true, VECTOR, { WIDTH },
+        PRESENCE(QWEN2MOE, NONE, EVERY & ~QWEN2MOE), .part = SHARED },
+    [MODEL_FFN_SHARED_GATE] = { "ffn_gate_shexp.weight", true, MATRIX, { WIDTH, SHARED_FEED },
+        PRESENCE(EVERY, NONE, NONE), .part = SHARED },
+    [MODEL_FFN_SHARED_UP] = { "ffn_up_shexp.weight", true, MATRIX, { WIDTH, SHARED_FEED },
+        PRESENCE(EVERY, NONE, NONE), .part = SHARED },
+    [MODEL_FFN_SHARED_DOWN] = { "ffn_down_shexp.weight", true, MATRIX, { SHARED_FEED, WIDTH },
+        PRESENCE(EVERY, NONE, NONE), .part = SHARED },
 };
 /* clang-format on */
 _Static_assert(COUNT_OF(rows) == MODEL_ROLE_COUNT, "every role has a row");
@@ -246,6 +291,13 @@ static bool is_of_layer_inputs(enum model_role role)
            role == MODEL_LAYER_INPUT_PROJ || role == MODEL_LAYER_INPUT_NORM;
 }
 
+static bool layer_has_part(const struct model_config *config, enum part part, uint32_t layer)
+{
+    bool experts = model_layer_has_experts(config, layer);
+    return part == ALWAYS || (part == DENSE && !experts) || (part == EXPERT && experts) ||
+           (part == SHARED && experts && config->experts.shared_feed_length > 0);
+}
+
 /* A weight of queries, keys or values is a tensor of its own, or rows of attn_qkv; so is a bias. */
 static enum model_presence presence_of_heads(const struct model_config *config,
                                              enum model_role role)
@@ -260,8 +312,10 @@ static enum model_presence presence_of_heads(const struct model_config *config,
 }
 
 static enum model_presence presence_of(const struct model_config *config, enum model_role role,
-                                       bool owns_cache)
+                                       uint32_t layer, bool owns_cache)
 {
+    if (!layer_has_part(config, rows[role].part, layer))
+        return MODEL_ABSENT;
     bool may = rows[role].may >> config->arch & 1, must = rows[role].must >> config->arch & 1;
     enum model_presence heads = presence_of_heads(config, role);
     if ((!may && !must) || heads == MODEL_ABSENT || (is_of_kv(role) && !owns_cache))
@@ -279,9 +333,10 @@ bool model_role_is_per_layer(enum model_role role)
     return rows[role].per_layer;
 }
 
-const char *model_role_name(enum model_role role)
+const char *model_role_name(const struct model_config *config, enum model_role role)
 {
-    return rows[role].name;
+    const char *ffn_norm = model_arch_info(config->arch)->ffn_norm;
+    return role == MODEL_FFN_NORM && ffn_norm ? ffn_norm : rows[role].name;
 }
 
 struct model_tensor model_tensor(const struct model_config *config, enum model_role role,
@@ -290,15 +345,21 @@ struct model_tensor model_tensor(const struct model_config *config, enum model_r
     const struct row *row = &rows[role];
     uint32_t of = row->per_layer && layer < config->block_count ? layer : 0;
     struct model_layer numbers = model_layer(config, of);
-    struct model_tensor wanted = { .presence = presence_of(config, role, numbers.cache == of),
+    struct model_tensor wanted = { .presence = presence_of(config, role, of, numbers.cache == of),
                                    .is_matrix = row->kind == MATRIX };
     if (row->per_layer)
-        snprintf(wanted.name, sizeof(wanted.name), "blk.%" PRIu32 ".%s", layer, row->name);
+        snprintf(wanted.name, sizeof(wanted.name), "blk.%" PRIu32 ".%s", layer,
+                 model_role_name(config, role));
     else
-        snprintf(wanted.name, sizeof(wanted.name), "%s", row->name);
-    uint64_t dims[2] = { extent_of(config, &numbers, row->shape[0]),
-                         extent_of(config, &numbers, row->shape[1]) };
-    wanted.shape = shape_make(dims[1] ? 2 : 1, dims);
+        snprintf(wanted.name, sizeof(wanted.name), "%s", model_role_name(config, role));
+    uint64_t dims[COUNT_OF(row->shape)];
+    uint32_t rank = 1;
+    for (size_t i = 0; i < COUNT_OF(dims); i++) {
+        dims[i] = extent_of(config, &numbers, row->shape[i]);
+        if (dims[i])
+            rank = (uint32_t)i + 1;
+    }
+    wanted.shape = shape_make(rank, dims);
     return wanted;
 }
 

@@ -13,13 +13,13 @@ expect_exit 0 "$GRETA" synth --out d.gguf --json
 expect_json 'j["file"] == "d.gguf" and j["bytes"] == __import__("os").path.getsize("d.gguf")'
 rm -f ./*.gguf
 
-for type in f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k; do
+for type in f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k mxfp4; do
     expect_exit 0 "$GRETA" synth --type $type --layers 1 --out $type.gguf
     expect_exit 0 "$GRETA" inspect --json $type.gguf
     expect_json 'j["guard_rail"]["verdict"] == "can run"'
     rm -f $type.gguf
 done
-for arch in llama qwen2 qwen3; do
+for arch in llama qwen2 qwen3 qwen2moe qwen3moe granitemoe gpt-oss; do
     expect_exit 0 "$GRETA" synth --shape custom --arch $arch --width 64 --layers 3 --ffn 96 \
         --heads 4 --kv-heads 2 --head-dim 16 --vocab 300 --context 64 --tied --out x.gguf --force
     expect_exit 0 "$GRETA" inspect --json x.gguf

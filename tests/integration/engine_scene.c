@@ -55,6 +55,13 @@ static void vary_shape(struct model_shape *shape)
     }
     if (reads & (MODEL_MULTIPLIES_LOGITS | MODEL_DIVIDES_LOGITS))
         shape->logit_scale = 0.25f;
+    if (reads & MODEL_MUST_HAVE_EXPERTS) {
+        shape->experts = (struct model_experts){ .count = 6, .used = 2, .feed_length = 256 };
+        if (!(reads & MODEL_EXPERTS_OWN_LENGTH))
+            shape->experts.feed_length = shape->feed_forward_length;
+        if (reads & (MODEL_MAY_SHARE_EXPERT | MODEL_MUST_SHARE_EXPERT))
+            shape->experts.shared_feed_length = 160;
+    }
     shape->has_head_norms = model_arch_info(shape->arch)->head_norm == MODEL_HEAD_NORM_OWN;
 }
 

@@ -240,6 +240,10 @@ static void test_families(void **state)
     check_model(MODEL_ARCH_COMMAND_R, CONVERT_F32, DTYPE_F32);
     check_model(MODEL_ARCH_COHERE2, CONVERT_Q4_K_M, DTYPE_F16);
     check_model(MODEL_ARCH_STARCODER2, CONVERT_BF16, DTYPE_F16);
+    check_model(MODEL_ARCH_QWEN2MOE, CONVERT_F32, DTYPE_F32);
+    check_model(MODEL_ARCH_QWEN3MOE, CONVERT_F32, DTYPE_F32);
+    check_model(MODEL_ARCH_GRANITEMOE, CONVERT_F32, DTYPE_F32);
+    check_model(MODEL_ARCH_GPT_OSS, CONVERT_F32, DTYPE_F32);
 }
 
 /* ---- Uploads -------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* reference_model.c - see reference_model.h. */
 #include "reference_model.h"
+#include "reference_experts.h"
 #include "reference_rope.h"
 #include "reference_rounding.h"
 
@@ -39,7 +40,7 @@ static void decode(const struct gguf_file *file, struct loaded *loaded)
     const struct gguf_tensor *tensor = gguf_tensor_find(file, loaded->name);
     if (!tensor)
         return;
-    size_t count = (size_t)(tensor->shape.dims[0] * tensor->shape.dims[1]);
+    size_t count = (size_t)(tensor->shape.dims[0] * tensor->shape.dims[1] * tensor->shape.dims[2]);
     float *decoded = malloc(count * sizeof(*decoded));
     loaded->values = malloc(count * sizeof(*loaded->values));
     ASSERT(decoded && loaded->values);
@@ -99,7 +100,8 @@ static void round_row(const struct subject *subject, enum dtype weight_dtype,
                       const char *input_name, int layer, double *x, size_t k)
 {
     const struct reference_rounding *rounding = subject->rounding;
-    bool plain = weight_dtype == DTYPE_F32 || weight_dtype == DTYPE_F16;
+    bool plain = weight_dtype == DTYPE_F32 || weight_dtype == DTYPE_F16 ||
+                 weight_dtype == DTYPE_MXFP4; /* decoded, and multiplied as F32 */
     if (!rounding || plain)
         return;
     if (weight_dtype == DTYPE_BF16 && rounding->bf16_rows)
@@ -159,9 +161,10 @@ static const struct loaded *find_weights(struct subject *subject, int layer, con
                                        : find(subject, layer, "attn_qkv.weight");
 }
 
-/* out[rows] = weights [k, rows] x + bias. */
-static void multiply(struct subject *subject, int layer, const char *name, const char *input_name,
-                     const double *input, size_t k, size_t rows, double *out)
+/* out[rows] = weights [k, rows] x + bias, from a row of those named on. */
+static void multiply_from(struct subject *subject, int layer, const char *name, size_t skipped,
+                          const char *input_name, const double *input, size_t k, size_t rows,
+                          double *out)
 {
     char bias_name[64];
     size_t first;
@@ -171,10 +174,17 @@ static void multiply(struct subject *subject, int layer, const char *name, const
     snprintf(bias_name, sizeof(bias_name), "%s.bias", name);
     const struct loaded *weights = find_weights(subject, layer, name, &first);
     const double *bias = load(subject, layer, bias_name);
+    first += skipped;
     round_row(subject, weights->dtype, input_name, layer, x, k);
     for (size_t r = 0; r < rows; r++)
-        out[r] = (bias ? bias[r] : 0) + dot(weights->values + (first + r) * k, x, k);
+        out[r] = (bias ? bias[skipped + r] : 0) + dot(weights->values + (first + r) * k, x, k);
     free(x);
+}
+
+static void multiply(struct subject *subject, int layer, const char *name, const char *input_name,
+                     const double *input, size_t k, size_t rows, double *out)
+{
+    multiply_from(subject, layer, name, 0, input_name, input, k, rows, out);
 }
 
 /* weight or bias may be NULL. is_layer: less the mean. */
@@ -261,8 +271,8 @@ static void prepare_heads(struct subject *subject, int layer, bool is_query, dou
 }
 
 static void attend(const struct model_config *config, const struct model_layer *layer,
-                   const double *q, const double *keys, const double *values, size_t length,
-                   double *out)
+                   const double *q, const double *keys, const double *values,
+                   const double *sinks, size_t length, double *out)
 {
     size_t dim = layer->head_dim, kv = (size_t)layer->head_count_kv * dim;
     uint32_t window = layer->window;
@@ -271,7 +281,7 @@ static void attend(const struct model_config *config, const struct model_layer *
     ASSERT(scores);
     for (size_t h = 0; h < config->head_count; h++) {
         size_t shared = h / (config->head_count / layer->head_count_kv) * dim;
-        double largest = -INFINITY, sum = 0;
+        double largest = sinks ? sinks[h] : -INFINITY, sum = 0;
         for (size_t s = first; s < length; s++) {
             scores[s] = 0;
             for (size_t i = 0; i < dim; i++)
@@ -282,6 +292,7 @@ static void attend(const struct model_config *config, const struct model_layer *
         }
         for (size_t s = first; s < length; s++)
             sum += scores[s] = exp(scores[s] - largest);
+        sum += sinks ? exp(sinks[h] - largest) : 0; /* it has no value */
         for (size_t i = 0; i < dim; i++) {
             out[h * dim + i] = 0;
             for (size_t s = first; s < length; s++)
@@ -370,6 +381,18 @@ static void add_layer_input(struct subject *subject, int layer, const double *pa
     free(gate);
 }
 
+/* For reference_experts.c. slot: where the input is one of several rows of a token. */
+static void multiply_experts(void *context, int layer, const char *name, size_t skipped,
+                             const char *input_name, size_t slots, size_t slot, const double *input,
+                             size_t k, size_t rows, double *out)
+{
+    struct subject *subject = context;
+    size_t token = subject->token;
+    subject->token = token * slots + slot;
+    multiply_from(subject, layer, name, skipped, input_name, input, k, rows, out);
+    subject->token = token;
+}
+
 /* ids and embedded: the tokens and what they were embedded as. */
 static void run_layer(struct subject *subject, int layer, const int32_t *ids,
                       const double *embedded, double *x, size_t count)
@@ -386,6 +409,7 @@ static void run_layer(struct subject *subject, int layer, const int32_t *ids,
     subject->keys[layer] = calloc(2 * count * kv, sizeof(*h));
     ASSERT(h && subject->keys[layer]);
     subject->values[layer] = subject->keys[layer] + count * kv;
+    const struct reference_multiplier multiplier = { config, multiply_experts, subject, layer };
     for (size_t t = 0; t < count; t++) {
         double *row = x + t * width;
         subject->token = t;
@@ -395,14 +419,18 @@ static void run_layer(struct subject *subject, int layer, const int32_t *ids,
         if (numbers.cache == (uint32_t)layer)
             append(subject, layer, h, t);
         attend(config, &numbers, q, subject->keys[numbers.cache], subject->values[numbers.cache],
-               t + 1, mixed);
+               load(subject, layer, "attn_sinks.weight"), t + 1, mixed);
         multiply(subject, layer, "attn_output", "attn_vector", mixed, query, width, added);
         if (subject->arch->is_parallel)
             feed_forward(subject, layer, "attn_norm.out", h, fed, rooms);
-        leave(subject, layer, "post_attention_norm.weight", added, row);
+        bool renamed = config->arch == MODEL_ARCH_GPT_OSS; /* this norm stands before the experts */
+        leave(subject, layer, renamed ? "none" : "post_attention_norm.weight", added, row);
         if (!subject->arch->is_parallel) {
-            enter(subject, layer, "ffn_norm", row, h);
-            feed_forward(subject, layer, "ffn_norm.out", h, fed, rooms);
+            enter(subject, layer, renamed ? "post_attention_norm" : "ffn_norm", row, h);
+            if (load(subject, layer, "ffn_gate_inp.weight"))
+                reference_feed_experts(&multiplier, h, fed);
+            else
+                feed_forward(subject, layer, "ffn_norm.out", h, fed, rooms);
         }
         leave(subject, layer, "post_ffw_norm.weight", fed, row);
         if (config->layer_input_length) {

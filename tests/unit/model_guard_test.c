@@ -102,7 +102,7 @@ static const struct {
     { "unknown architecture",
       LLAMA,
       { PUT_TEXT("general.architecture", "mamba") },
-      { "general.architecture", "expected one of llama, qwen2, qwen3", "found 'mamba'",
+      { "general.architecture", "expected one of llama, qwen2, qwen3, gemma2", "found 'mamba'",
         "cannot run" } },
     { "architecture of evil bytes",
       LLAMA,

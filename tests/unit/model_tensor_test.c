@@ -7,15 +7,16 @@
 
 /* Sets of architectures. */
 #define LLAMA (1u << MODEL_ARCH_LLAMA)
-#define QWEN2 (1u << MODEL_ARCH_QWEN2)
-#define QWEN3 (1u << MODEL_ARCH_QWEN3)
+#define GPT_OSS (1u << MODEL_ARCH_GPT_OSS)
+#define QWEN2 (1u << MODEL_ARCH_QWEN2 | 1u << MODEL_ARCH_QWEN2MOE | GPT_OSS)
+#define QWEN3 (1u << MODEL_ARCH_QWEN3 | 1u << MODEL_ARCH_QWEN3MOE)
 #define GEMMA2 (1u << MODEL_ARCH_GEMMA2)
 #define GEMMA3 (1u << MODEL_ARCH_GEMMA3)
 #define GEMMA4 (1u << MODEL_ARCH_GEMMA4)
 #define PHI3 (1u << MODEL_ARCH_PHI3)
 #define MISTRAL3 (1u << MODEL_ARCH_MISTRAL3)
 #define GLM4 (1u << MODEL_ARCH_GLM4)
-#define GRANITE (1u << MODEL_ARCH_GRANITE)
+#define GRANITE (1u << MODEL_ARCH_GRANITE | 1u << MODEL_ARCH_GRANITEMOE)
 #define OLMO2 (1u << MODEL_ARCH_OLMO2)
 #define SMOLLM3 (1u << MODEL_ARCH_SMOLLM3)
 #define COMMAND_R (1u << MODEL_ARCH_COMMAND_R)
@@ -27,7 +28,8 @@
 #define EVERY ((1u << MODEL_ARCH_COUNT) - 1)
 
 /* Layer 1 of the model in model_file.h: width 64, 4 * 16 queries, 2 * 16 keys, feed 96, 8 tokens;
- * shapes are llama's. Architectures named in neither set have no such tensor. */
+ * shapes are llama's. Architectures named in neither set have no such tensor; without experts none
+ * has theirs, and they have no shape. */
 static const struct {
     enum model_role role;
     const char *name;
@@ -62,9 +64,10 @@ static const struct {
     { MODEL_ATTN_K_NORM, "blk.1.attn_k_norm.weight", "[16]", false, QWEN3 | GEMMA3 | GEMMA4 | OLMO2,
       COMMAND_R },
     { MODEL_ATTN_OUTPUT, "blk.1.attn_output.weight", "[64, 64]", true, EVERY, 0 },
-    { MODEL_ATTN_OUTPUT_BIAS, "blk.1.attn_output.bias", "[64]", false, STARCODER2,
+    { MODEL_ATTN_OUTPUT_BIAS, "blk.1.attn_output.bias", "[64]", false, STARCODER2 | GPT_OSS,
       LLAMA | MISTRAL3 | GRANITE },
     { MODEL_ATTN_POST_NORM, "blk.1.post_attention_norm.weight", "[64]", false, POST_NORMED, 0 },
+    { MODEL_ATTN_SINKS, "blk.1.attn_sinks.weight", "[4]", false, GPT_OSS, 0 },
     { MODEL_FFN_NORM, "blk.1.ffn_norm.weight", "[64]", false,
       EVERY & ~(OLMO2 | COMMAND_R | COHERE2), 0 },
     { MODEL_FFN_NORM_BIAS, "blk.1.ffn_norm.bias", "[64]", false, STARCODER2, 0 },
@@ -80,6 +83,18 @@ static const struct {
     { MODEL_LAYER_INPUT_PROJ, "blk.1.proj.weight", "[0, 64]", true, 0, 0 },
     { MODEL_LAYER_INPUT_NORM, "blk.1.post_norm.weight", "[64]", false, 0, 0 },
     { MODEL_LAYER_OUTPUT_SCALE, "blk.1.layer_output_scale.weight", "[1]", false, 0, GEMMA4 },
+    { MODEL_FFN_ROUTER, "blk.1.ffn_gate_inp.weight", NULL, true, 0, 0 },
+    { MODEL_FFN_ROUTER_BIAS, "blk.1.ffn_gate_inp.bias", NULL, false, 0, 0 },
+    { MODEL_FFN_GATE_EXPERTS, "blk.1.ffn_gate_exps.weight", NULL, true, 0, 0 },
+    { MODEL_FFN_UP_EXPERTS, "blk.1.ffn_up_exps.weight", NULL, true, 0, 0 },
+    { MODEL_FFN_DOWN_EXPERTS, "blk.1.ffn_down_exps.weight", NULL, true, 0, 0 },
+    { MODEL_FFN_GATE_EXPERTS_BIAS, "blk.1.ffn_gate_exps.bias", NULL, false, 0, 0 },
+    { MODEL_FFN_UP_EXPERTS_BIAS, "blk.1.ffn_up_exps.bias", NULL, false, 0, 0 },
+    { MODEL_FFN_DOWN_EXPERTS_BIAS, "blk.1.ffn_down_exps.bias", NULL, false, 0, 0 },
+    { MODEL_FFN_SHARED_ROUTER, "blk.1.ffn_gate_inp_shexp.weight", NULL, false, 0, 0 },
+    { MODEL_FFN_SHARED_GATE, "blk.1.ffn_gate_shexp.weight", NULL, true, 0, 0 },
+    { MODEL_FFN_SHARED_UP, "blk.1.ffn_up_shexp.weight", NULL, true, 0, 0 },
+    { MODEL_FFN_SHARED_DOWN, "blk.1.ffn_down_shexp.weight", NULL, true, 0, 0 },
 };
 _Static_assert(COUNT_OF(table) == MODEL_ROLE_COUNT, "every role is in the table");
 
@@ -98,8 +113,10 @@ static void test_plan(void **state)
             struct model_config config = model_file_config((enum model_arch)arch);
             struct model_tensor expected = model_tensor(&config, table[i].role, 1);
             char shape[SHAPE_TEXT_BYTES];
-            assert_string_equal(expected.name, table[i].name);
-            if (arch == MODEL_ARCH_LLAMA)
+            bool other = table[i].role == MODEL_FFN_NORM && arch == MODEL_ARCH_GPT_OSS;
+            assert_string_equal(expected.name,
+                                other ? "blk.1.post_attention_norm.weight" : table[i].name);
+            if (arch == MODEL_ARCH_LLAMA && table[i].shape)
                 assert_string_equal(shape_text(&expected.shape, shape), table[i].shape);
             assert_int_equal(expected.is_matrix, table[i].is_matrix);
             if (expected.presence != presence_of(i, arch))
@@ -145,6 +162,49 @@ static void test_fused_heads(void **state)
     assert_int_equal(model_tensor(&config, MODEL_ATTN_K_BIAS, 0).presence, MODEL_ABSENT);
 }
 
+/* With experts a layer has theirs in place of the one feed-forward; with a shared one that too. */
+static void test_experts(void **state)
+{
+    (void)state;
+    static const struct {
+        enum model_role role;
+        const char *shape;
+        uint32_t required; /* in architectures of this set */
+        bool shared;
+    } rows[] = {
+        { MODEL_FFN_GATE, "[64, 96]", 0, false },
+        { MODEL_FFN_UP, "[64, 96]", 0, false },
+        { MODEL_FFN_DOWN, "[96, 64]", 0, false },
+        { MODEL_FFN_ROUTER, "[64, 8]", EVERY, false },
+        { MODEL_FFN_GATE_EXPERTS, "[64, 40, 8]", EVERY, false },
+        { MODEL_FFN_UP_EXPERTS, "[64, 40, 8]", EVERY, false },
+        { MODEL_FFN_DOWN_EXPERTS, "[40, 64, 8]", EVERY, false },
+        { MODEL_FFN_ROUTER_BIAS, "[8]", GPT_OSS, false },
+        { MODEL_FFN_GATE_EXPERTS_BIAS, "[40, 8]", GPT_OSS, false },
+        { MODEL_FFN_UP_EXPERTS_BIAS, "[40, 8]", GPT_OSS, false },
+        { MODEL_FFN_DOWN_EXPERTS_BIAS, "[64, 8]", GPT_OSS, false },
+        { MODEL_FFN_SHARED_ROUTER, "[64]", 1u << MODEL_ARCH_QWEN2MOE, true },
+        { MODEL_FFN_SHARED_GATE, "[64, 24]", EVERY, true },
+        { MODEL_FFN_SHARED_UP, "[64, 24]", EVERY, true },
+        { MODEL_FFN_SHARED_DOWN, "[24, 64]", EVERY, true },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows) * MODEL_ARCH_COUNT * 2; i++) {
+        enum model_arch arch = (enum model_arch)(i % MODEL_ARCH_COUNT);
+        size_t row = i / MODEL_ARCH_COUNT % COUNT_OF(rows);
+        bool shared = i / MODEL_ARCH_COUNT / COUNT_OF(rows);
+        struct model_config config = model_file_config(arch);
+        config.experts = (struct model_experts){
+            .count = 8, .used = 2, .feed_length = 40, .shared_feed_length = shared ? 24 : 0
+        };
+        struct model_tensor expected = model_tensor(&config, rows[row].role, 1);
+        char shape[SHAPE_TEXT_BYTES];
+        bool there = (rows[row].required >> arch & 1) && (shared || !rows[row].shared);
+        assert_int_equal(expected.presence, there ? MODEL_REQUIRED : MODEL_ABSENT);
+        if (there)
+            assert_string_equal(shape_text(&expected.shape, shape), rows[row].shape);
+    }
+}
+
 /* Qwen3's heads are not width / heads: the query matrix is not square. */
 static void test_heads_wider_than_the_stream(void **state)
 {
@@ -187,7 +247,8 @@ static struct model_config config_of(const struct model_shape *shape)
                                   .rope = { .dimension_count = shape->head_dim },
                                   .has_rope_factors = shape->rope_scaling ==
                                                       MODEL_ROPE_SCALING_LONG,
-                                  .has_fused_qkv = shape->has_fused_qkv };
+                                  .has_fused_qkv = shape->has_fused_qkv,
+                                  .experts = shape->experts };
 }
 
 static uint64_t parameter_count(const struct model_shape *shape)
@@ -218,24 +279,26 @@ static void test_parameter_counts(void **state)
         const char *slug;
         uint64_t count;
     } rows[] = {
-        { "stories260k", 292800 },       { "tinyllama", 1100048384 },
-        { "llama2-7b", 6738415616 },     { "llama2-13b", 13015864320 },
-        { "llama2-70b", 68976648192 },   { "llama3-1b", 1235814400 },
-        { "llama3-3b", 3212749824 },     { "llama3-8b", 8030261248 },
-        { "llama3-70b", 70553706496 },   { "mistral-7b", 7241732096 },
-        { "mistral-7b-v3", 7248023552 }, { "mistral-nemo", 12247782400 },
-        { "qwen2-0.5b", 494032768 },     { "qwen2-1.5b", 1543714304 },
-        { "qwen2-3b", 3085938688 },      { "qwen2-7b", 7615616512 },
-        { "qwen2-14b", 14770033664 },    { "qwen2-32b", 32763876352 },
-        { "qwen2-72b", 72706203648 },    { "qwen3-0.6b", 596049920 },
-        { "qwen3-1.7b", 1720574976 },    { "qwen3-4b", 4022468096 },
-        { "qwen3-8b", 8190735360 },      { "qwen3-14b", 14768307200 },
-        { "qwen3-32b", 32762123264 },    { "gemma2-2b", 2614341888 },
-        { "gemma2-9b", 9241705984 },     { "gemma3-1b", 999885952 },
-        { "phi3-mini", 3821079552 },     { "phi4-mini", 3836021760 },
-        { "glm4-9b", 9400279040 },       { "olmo2-7b", 7298617344 },
-        { "smollm3-3b", 3075098624 },    { "command-r", 34980831232 },
-        { "command-r7b", 8028033024 },   { "starcoder2-3b", 3030371328 },
+        { "stories260k", 292800 },        { "tinyllama", 1100048384 },
+        { "llama2-7b", 6738415616 },      { "llama2-13b", 13015864320 },
+        { "llama2-70b", 68976648192 },    { "llama3-1b", 1235814400 },
+        { "llama3-3b", 3212749824 },      { "llama3-8b", 8030261248 },
+        { "llama3-70b", 70553706496 },    { "mistral-7b", 7241732096 },
+        { "mistral-7b-v3", 7248023552 },  { "mistral-nemo", 12247782400 },
+        { "qwen2-0.5b", 494032768 },      { "qwen2-1.5b", 1543714304 },
+        { "qwen2-3b", 3085938688 },       { "qwen2-7b", 7615616512 },
+        { "qwen2-14b", 14770033664 },     { "qwen2-32b", 32763876352 },
+        { "qwen2-72b", 72706203648 },     { "qwen3-0.6b", 596049920 },
+        { "qwen3-1.7b", 1720574976 },     { "qwen3-4b", 4022468096 },
+        { "qwen3-8b", 8190735360 },       { "qwen3-14b", 14768307200 },
+        { "qwen3-32b", 32762123264 },     { "gemma2-2b", 2614341888 },
+        { "mixtral-8x7b", 46702792704 },  { "qwen1.5-moe", 14315784192 },
+        { "qwen3-30b-a3b", 30532122624 }, { "gpt-oss-20b", 20914757184 },
+        { "gemma2-9b", 9241705984 },      { "gemma3-1b", 999885952 },
+        { "phi3-mini", 3821079552 },      { "phi4-mini", 3836021760 },
+        { "glm4-9b", 9400279040 },        { "olmo2-7b", 7298617344 },
+        { "smollm3-3b", 3075098624 },     { "command-r", 34980831232 },
+        { "command-r7b", 8028033024 },    { "starcoder2-3b", 3030371328 },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const struct model_shape *shape = model_shape_find(rows[i].slug);
@@ -343,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_fused_heads),
         cmocka_unit_test(test_head_norms),
+        cmocka_unit_test(test_experts),
         cmocka_unit_test(test_heads_wider_than_the_stream),
         cmocka_unit_test(test_types_allowed),
         cmocka_unit_test(test_parameter_counts),

@@ -1,0 +1,93 @@
+/* reference_experts.c - see reference_experts.h. */
+#include "reference_experts.h"
+
+#include "base/status.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void multiply(const struct reference_multiplier *by, const char *name, size_t skipped,
+                     const double *h, size_t rows, double *out)
+{
+    by->multiply(by->context, by->layer, name, skipped, "ffn_norm.out", 1, 0, h,
+                 by->config->embedding_length, rows, out);
+}
+
+/* gate becomes what a gated unit gives of gate and up. */
+static void activate(bool clamped, double *gate, const double *up, size_t feed)
+{
+    for (size_t i = 0; i < feed; i++) {
+        double g = clamped ? fmin(gate[i], 7) : gate[i];
+        double u = clamped ? fmax(fmin(up[i], 7), -7) + 1 : up[i];
+        gate[i] = g / (1 + exp(clamped ? -1.702 * g : -g)) * u;
+    }
+}
+
+/* The experts of a token, best first, and their weights. */
+static void choose(const struct model_experts *experts, const double *logits, size_t *ids,
+                   double *weights)
+{
+    double all = 0, used = 0, largest = -INFINITY, left[MODEL_EXPERT_LIMIT];
+    for (size_t e = 0; e < experts->count; e++) {
+        largest = fmax(largest, logits[e]);
+        left[e] = logits[e];
+    }
+    for (size_t e = 0; e < experts->count; e++)
+        all += exp(logits[e] - largest);
+    for (size_t n = 0; n < experts->used; n++) {
+        ids[n] = 0;
+        for (size_t e = 1; e < experts->count; e++)
+            ids[n] = left[e] > left[ids[n]] ? e : ids[n];
+        left[ids[n]] = -INFINITY;
+        weights[n] = exp(logits[ids[n]] - largest) / all;
+        used += weights[n];
+    }
+    for (size_t n = 0; n < experts->used && experts->normalised; n++)
+        weights[n] /= used;
+}
+
+static void add_shared(const struct reference_multiplier *by, const double *h, double *added)
+{
+    size_t width = by->config->embedding_length, feed = by->config->experts.shared_feed_length;
+    double *gate = calloc(2 * feed + width, sizeof(*gate)), *up = gate + feed, *out = up + feed;
+    double part = 1;
+    ASSERT(gate);
+    multiply(by, "ffn_gate_shexp", 0, h, feed, gate);
+    multiply(by, "ffn_up_shexp", 0, h, feed, up);
+    activate(false, gate, up, feed);
+    by->multiply(by->context, by->layer, "ffn_down_shexp", 0, "ffn_shared_swiglu", 1, 0, gate, feed,
+                 width, out);
+    if (by->config->arch == MODEL_ARCH_QWEN2MOE) {
+        multiply(by, "ffn_gate_inp_shexp", 0, h, 1, &part);
+        part = 1 / (1 + exp(-part));
+    }
+    for (size_t i = 0; i < width; i++)
+        added[i] += part * out[i];
+    free(gate);
+}
+
+void reference_feed_experts(const struct reference_multiplier *by, const double *h, double *added)
+{
+    const struct model_experts *experts = &by->config->experts;
+    size_t width = by->config->embedding_length, feed = experts->feed_length;
+    size_t ids[MODEL_EXPERT_USED_LIMIT];
+    double logits[MODEL_EXPERT_LIMIT], weights[MODEL_EXPERT_USED_LIMIT];
+    double *gate = calloc(2 * feed + width, sizeof(*gate)), *up = gate + feed, *out = up + feed;
+    ASSERT(gate);
+    multiply(by, "ffn_gate_inp", 0, h, experts->count, logits);
+    choose(experts, logits, ids, weights);
+    memset(added, 0, width * sizeof(*added));
+    for (size_t n = 0; n < experts->used; n++) {
+        multiply(by, "ffn_gate_exps", ids[n] * feed, h, feed, gate);
+        multiply(by, "ffn_up_exps", ids[n] * feed, h, feed, up);
+        activate(experts->clamped, gate, up, feed);
+        by->multiply(by->context, by->layer, "ffn_down_exps", ids[n] * width, "ffn_experts_gated",
+                     experts->used, n, gate, feed, width, out);
+        for (size_t i = 0; i < width; i++)
+            added[i] += weights[n] * out[i];
+    }
+    if (experts->shared_feed_length)
+        add_shared(by, h, added);
+    free(gate);
+}
