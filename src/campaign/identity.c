@@ -17,6 +17,7 @@
 /* The shape of the model that is made where none is given. */
 #define MODEL_SHAPE "tiny"
 #define MODEL_SEED 1u
+#define MODEL_EXPERTS 8u /* in that with experts */
 
 enum status identity_find(const struct campaign_options *options, struct identity *ret_identity,
                           struct error *err)
@@ -41,14 +42,17 @@ enum status identity_find(const struct campaign_options *options, struct identit
 
 /* ---- The model ------------------------------------------------------------------------------ */
 
-static enum status make_model(const struct campaign_options *options, struct audit_model *model,
-                              struct error *err)
+static enum status make_model(const struct campaign_options *options, bool has_experts,
+                              struct audit_model *model, struct error *err)
 {
-    const struct model_shape *shape = model_shape_find(MODEL_SHAPE);
-    ASSERT(shape);
-    TRY(files_join(model->path, err, options->temporary_folder, "greta-audit-%ld.gguf",
-                   (long)getpid()));
-    struct convert_synth request = { .shape = *shape,
+    const struct model_shape *tiny = model_shape_find(MODEL_SHAPE);
+    ASSERT(tiny);
+    struct model_shape shape = *tiny;
+    if (has_experts)
+        shape.experts.count = MODEL_EXPERTS;
+    TRY(files_join(model->path, err, options->temporary_folder, "greta-audit-%ld%s.gguf",
+                   (long)getpid(), has_experts ? "-experts" : ""));
+    struct convert_synth request = { .shape = shape,
                                      .type = CONVERT_Q8_0,
                                      .seed = MODEL_SEED,
                                      .path = model->path,
@@ -59,12 +63,19 @@ static enum status make_model(const struct campaign_options *options, struct aud
     return STATUS_OK;
 }
 
+enum status audit_model_make_experts(const struct campaign_options *options,
+                                     struct audit_model *model, struct error *err)
+{
+    *model = (struct audit_model){ 0 };
+    return make_model(options, true, model, err);
+}
+
 enum status audit_model_open(const struct campaign_options *options, struct audit_model *model,
                              struct error *err)
 {
     *model = (struct audit_model){ 0 };
     if (!options->model) {
-        TRY(make_model(options, model, err));
+        TRY(make_model(options, false, model, err));
     } else {
         int length = snprintf(model->path, sizeof(model->path), "%s", options->model);
         if (length < 0 || (size_t)length >= sizeof(model->path))

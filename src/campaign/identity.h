@@ -24,6 +24,9 @@ struct audit_model {
 };
 MUST_CHECK enum status audit_model_open(const struct campaign_options *options,
                                         struct audit_model *model, struct error *err);
+/* One like the small one, whose feed-forward is done by experts; without a hash. */
+MUST_CHECK enum status audit_model_make_experts(const struct campaign_options *options,
+                                                struct audit_model *model, struct error *err);
 void audit_model_close(struct audit_model *model);
 
 /* A job with everything the options say of the workload. */

@@ -120,8 +120,11 @@ enum status self_test_run(const struct campaign_options *options, const struct i
                                             false };
         status = audit_model_open(&plain, &bench.model, err);
         if (!status)
+            status = audit_model_make_experts(&plain, &bench.experts, err);
+        if (!status)
             status = run_all(&bench, &test, err);
         audit_model_close(&bench.model);
+        audit_model_close(&bench.experts);
         temporary_close(bench.folder);
     }
     if (status)

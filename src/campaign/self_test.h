@@ -24,6 +24,7 @@ enum self_test_needs {
     /* The op that made it is found as a search finds it: with every op's operands hashed and
      * scanned (search.h). */
     SELF_TEST_SEARCHED = 16,
+    SELF_TEST_EXPERTS = 32, /* the model with experts */
 };
 /* JOB_BUSY only: how many streams, stored above these bits. */
 #define SELF_TEST_STREAMS(count) ((count) << 8)

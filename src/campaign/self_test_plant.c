@@ -216,7 +216,9 @@ enum status self_test_plant(struct self_test_bench *bench, const struct self_tes
                             struct report_planted *planted, char *note, size_t note_bytes,
                             struct error *err)
 {
-    struct job job = self_test_job(bench->options->device, bench->model.path, row->fault);
+    const struct audit_model *model = row->needs & SELF_TEST_EXPERTS ? &bench->experts
+                                                                     : &bench->model;
+    struct job job = self_test_job(bench->options->device, model->path, row->fault);
     struct child_outcome outcome;
     struct analyzer *analyzer;
     job.inject = row->spec;

@@ -9,9 +9,9 @@
 struct self_test_bench {
     const struct campaign_options *options;
     struct child_setup setup;
-    struct child_step step; /* the run that is made */
-    struct audit_model model;
-    bool guards_fault; /* on this device */
+    struct child_step step;            /* the run that is made */
+    struct audit_model model, experts; /* the small one, and that with experts */
+    bool guards_fault;                 /* on this device */
     char folder[FILES_PATH_BYTES];
 };
 

@@ -2,7 +2,8 @@
  *
  * Places are those of the small synthetic model (4 layers; a prompt of 6 tokens is step 0, each
  * token written is one more), of the streams workload (work_streams.c: its steps and labels) and of
- * busy streams (work_busy.c). */
+ * busy streams (work_busy.c). The model with experts has the same places but for its feed-forward.
+ */
 #include "campaign/self_test.h"
 
 #define INFER JOB_INFER
@@ -59,6 +60,9 @@ const struct self_test_row self_test_rows[] = {
       HYPOTHESIS_BAD_POINTER, "embed", -1, 2, "token_embd", 0, 0 },
     { "bad-index", "bad-index@op=gather_rows", STREAMS, AUDIT_LOG, HYPOTHESIS_BAD_POINTER,
       "gather_rows", -1, 1, "streams.picked", 0, 0 },
+    { "bad-expert", "bad-index@op=matmul_experts,layer=2,step=1,tensor=ffn_experts_down", INFER,
+      AUDIT_LOG, HYPOTHESIS_BAD_POINTER, "matmul_experts", 2, 1, "ffn_experts_down", 0,
+      SELF_TEST_EXPERTS },
     /* Staging. */
     { "freed-staging", "freed-staging@step=1", INFER, AUDIT_LOG, HYPOTHESIS_STAGING_REUSE,
       "ticket-redeem", -1, 1, "logits", 0, 0 },
