@@ -162,8 +162,9 @@ const struct cli_command cli_tokenize = {
     .description =
         "Prints what a model sees of a text: one line per token, its id and the bytes it stands "
         "for, quoted. TEXT - is standard input, any bytes, taken as it is to the last one.\n\n"
-        "The tokenizer is the one in the GGUF file: SentencePiece, or byte-level BPE with the "
-        "splitting rule the file names.",
+        "The tokenizer is the one in the GGUF file: SentencePiece, byte-level BPE with the "
+        "splitting rule the file names, or the character BPE of Gemma 4. The model need not be one "
+        "that greta can run.",
     .examples = "  greta tokenize 'Once upon a time'\n"
                 "  greta tokenize --model model.gguf 'Once upon a time'\n"
                 "  greta tokenize --model model.gguf --ids - < prompt.txt\n",

@@ -90,8 +90,8 @@ static enum status check_merges(const struct gguf_file *file, const struct gguf_
     return STATUS_OK;
 }
 
-static enum status load_merges(struct tokenizer *tokenizer, const struct gguf_file *file,
-                               struct error *err)
+enum status tokenizer_merges_load(struct tokenizer *tokenizer, const struct gguf_file *file,
+                                  struct error *err)
 {
     const struct gguf_value *merges = gguf_find(file, KEY_MERGES);
     TRY(check_merges(file, merges, err));
@@ -106,6 +106,10 @@ static enum status load_merges(struct tokenizer *tokenizer, const struct gguf_fi
     struct text_view merge;
     while (gguf_strings_next(&strings, &merge))
         TRY(add_merge(tokenizer, file, merge, err));
+    if (tokenizer->joined_bytes == 0) { /* in every real file */
+        free(tokenizer->joined);
+        tokenizer->joined = NULL;
+    }
     return STATUS_OK;
 }
 
@@ -118,19 +122,14 @@ enum status tokenizer_bpe_load(struct tokenizer *tokenizer, const struct gguf_fi
         TRY(tokenizer_symbol_intern(tokenizer, (struct text_view){ text, length },
                                     &tokenizer->byte_ids[byte], err));
     }
-    TRY(load_merges(tokenizer, file, err));
-    if (tokenizer->joined_bytes == 0) { /* in every real file */
-        free(tokenizer->joined);
-        tokenizer->joined = NULL;
-    }
-    return STATUS_OK;
+    return tokenizer_merges_load(tokenizer, file, err);
 }
 
 /* ---- Text ----------------------------------------------------------------------------------- */
 
-static bool can_merge(const struct tokenizer *tokenizer, const char *text,
-                      const struct tokenizer_symbol *left, const struct tokenizer_symbol *right,
-                      struct tokenizer_heap_item *ret)
+bool tokenizer_ranks_merge(const struct tokenizer *tokenizer, const char *text,
+                           const struct tokenizer_symbol *left,
+                           const struct tokenizer_symbol *right, struct tokenizer_heap_item *ret)
 {
     (void)text;
     struct tokenizer_pair wanted = { .left = left->id, .right = right->id };
@@ -172,7 +171,7 @@ static enum status encode_piece(struct tokenizer_work *work, struct text_view pi
     work->symbol_count = 0;
     for (size_t i = 0; i < piece.length; i++)
         TRY(tokenizer_symbol_append(work, 1, tokenizer->byte_ids[(uint8_t)piece.bytes[i]], err));
-    TRY(tokenizer_merge(work, piece.bytes, can_merge, err));
+    TRY(tokenizer_merge(work, piece.bytes, tokenizer_ranks_merge, err));
     for (uint32_t at = 0; at < work->symbol_count; at = work->symbols[at].next) {
         const struct tokenizer_symbol *symbol = &work->symbols[at];
         if (tokenizer_is_plain(tokenizer, symbol->id)) {

@@ -64,7 +64,7 @@ void tokenizer_token_bytes(const struct tokenizer *tokenizer, uint32_t id, unsig
         text_add_bytes(text, token->text.bytes, token->text.length);
         return;
     case TOKENIZER_BYTE:
-        if (tokenizer->info.kind == TOKENIZER_SENTENCEPIECE) {
+        if (tokenizer->info.kind != TOKENIZER_BYTE_LEVEL) {
             text_add_bytes(text, &(uint8_t){ (uint8_t)tokenizer_byte_of(token->text) }, 1);
             return;
         }
@@ -72,7 +72,7 @@ void tokenizer_token_bytes(const struct tokenizer *tokenizer, uint32_t id, unsig
     default:
         break;
     }
-    if (tokenizer->info.kind == TOKENIZER_SENTENCEPIECE)
+    if (tokenizer->info.kind != TOKENIZER_BYTE_LEVEL)
         add_spaces(text, token->text);
     else
         add_byte_characters(text, token->text);

@@ -23,11 +23,13 @@ _Static_assert(COUNT_OF(key_words) == TOKENIZER_SPECIAL_COUNT, "every special to
 
 static void set_defaults(struct tokenizer *tokenizer)
 {
-    bool sentencepiece = tokenizer->info.kind == TOKENIZER_SENTENCEPIECE;
+    enum tokenizer_kind kind = tokenizer->info.kind;
+    bool sentencepiece = kind == TOKENIZER_SENTENCEPIECE;
+    uint32_t other = kind == TOKENIZER_BYTE_LEVEL ? BYTE_LEVEL_DEFAULT : TOKENIZER_NO_ID;
     for (size_t i = 0; i < TOKENIZER_SPECIAL_COUNT; i++)
         tokenizer->special_ids[i] = TOKENIZER_NO_ID;
-    tokenizer->special_ids[TOKENIZER_BOS] = sentencepiece ? 1 : BYTE_LEVEL_DEFAULT;
-    tokenizer->special_ids[TOKENIZER_EOS] = sentencepiece ? 2 : BYTE_LEVEL_DEFAULT;
+    tokenizer->special_ids[TOKENIZER_BOS] = sentencepiece ? 1 : other;
+    tokenizer->special_ids[TOKENIZER_EOS] = sentencepiece ? 2 : other;
     tokenizer->special_ids[TOKENIZER_UNK] = sentencepiece ? 0 : TOKENIZER_NO_ID;
     for (size_t i = 0; i < TOKENIZER_SPECIAL_COUNT; i++)
         if (tokenizer->special_ids[i] >= tokenizer->info.token_count)
@@ -159,7 +161,7 @@ enum status tokenizer_special_ids_load(struct tokenizer *tokenizer, const struct
     for (size_t i = 0; i < TOKENIZER_SPECIAL_COUNT; i++)
         TRY(load_id(tokenizer, file, (enum tokenizer_special)i, err));
     if (!gguf_find(file, "tokenizer.ggml.token_type") &&
-        tokenizer->info.kind == TOKENIZER_SENTENCEPIECE)
+        tokenizer->info.kind != TOKENIZER_BYTE_LEVEL)
         mark_control(tokenizer);
     /* In this order: a guessed end of turn is an end only if its text is one. */
     mark_ends(tokenizer);

@@ -66,7 +66,7 @@ static bool can_merge(const struct tokenizer *tokenizer, const char *text,
 
 /* ---- Text ----------------------------------------------------------------------------------- */
 
-static void mark_spaces(struct text *marked, struct text_view text, bool space_prefix)
+void tokenizer_mark_spaces(struct text *marked, struct text_view text, bool space_prefix)
 {
     text_clear(marked);
     if (space_prefix)
@@ -82,8 +82,8 @@ static void mark_spaces(struct text *marked, struct text_view text, bool space_p
     }
 }
 
-static enum status add_bytes(struct tokenizer_work *work, const char *bytes, size_t count,
-                             struct error *err)
+enum status tokenizer_add_bytes(struct tokenizer_work *work, const char *bytes, size_t count,
+                                struct error *err)
 {
     const struct tokenizer *tokenizer = work->tokenizer;
     for (size_t i = 0; i < count; i++) {
@@ -102,7 +102,7 @@ enum status tokenizer_spm_encode(struct tokenizer_work *work, struct text_view t
                                  bool space_prefix, struct error *err)
 {
     struct text *marked = &work->scratch;
-    mark_spaces(marked, text, space_prefix);
+    tokenizer_mark_spaces(marked, text, space_prefix);
     if (marked->failed)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a text of %zu bytes", text.length);
     work->symbol_count = 0;
@@ -119,7 +119,7 @@ enum status tokenizer_spm_encode(struct tokenizer_work *work, struct text_view t
         if (symbol->id != TOKENIZER_NO_ID)
             TRY(tokenizer_add_id(work, symbol->id, err));
         else
-            TRY(add_bytes(work, marked->bytes + symbol->start, symbol->length, err));
+            TRY(tokenizer_add_bytes(work, marked->bytes + symbol->start, symbol->length, err));
     }
     return STATUS_OK;
 }

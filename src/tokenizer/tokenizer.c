@@ -1,4 +1,4 @@
-/* tokenizer.c - makes a tokenizer from a file, and does what both kinds share: special tokens are
+/* tokenizer.c - makes a tokenizer from a file, and does what all kinds share: special tokens are
  * cut out of the text, the text between them is tokenized, begin and end tokens are added. */
 #include "tokenizer/tokenizer_impl.h"
 
@@ -20,12 +20,14 @@ static enum status load_kind(struct tokenizer *tokenizer, const struct gguf_file
         tokenizer->info.kind = TOKENIZER_SENTENCEPIECE;
     else if (text_view_is(name, "gpt2"))
         tokenizer->info.kind = TOKENIZER_BYTE_LEVEL;
+    else if (text_view_is(name, "gemma4"))
+        tokenizer->info.kind = TOKENIZER_CHARACTER;
     else
         return error_set(err, STATUS_UNSUPPORTED,
-                         "%s: " KEY_MODEL ": expected llama (SentencePiece) or gpt2 (byte-level "
-                         "BPE), found '%s'",
+                         "%s: " KEY_MODEL ": expected llama (SentencePiece), gpt2 (byte-level "
+                         "BPE) or gemma4 (character BPE), found '%s'",
                          gguf_path(file), text_printable(name, shown, sizeof(shown)));
-    tokenizer->info.add_bos = tokenizer->info.kind == TOKENIZER_SENTENCEPIECE;
+    tokenizer->info.add_bos = tokenizer->info.kind != TOKENIZER_BYTE_LEVEL;
     tokenizer->info.add_space_prefix = tokenizer->info.kind == TOKENIZER_SENTENCEPIECE;
     return STATUS_OK;
 }
@@ -42,7 +44,8 @@ static enum status load(struct tokenizer *tokenizer, const struct gguf_file *fil
     if (tokenizer->info.kind == TOKENIZER_BYTE_LEVEL)
         return tokenizer_bpe_load(tokenizer, file, err);
     tokenizer_spm_load(tokenizer);
-    return STATUS_OK;
+    return tokenizer->info.kind == TOKENIZER_CHARACTER ? tokenizer_merges_load(tokenizer, file, err)
+                                                       : STATUS_OK;
 }
 
 enum status tokenizer_create(const struct gguf_file *file, struct tokenizer **ret_tokenizer,
@@ -126,6 +129,8 @@ static enum status encode_between(struct tokenizer_work *work, struct text_view 
         return STATUS_OK;
     /* This text is at the start or after a special token, and so gets its space. */
     const struct tokenizer_info *info = &work->tokenizer->info;
+    if (info->kind == TOKENIZER_CHARACTER)
+        return tokenizer_character_encode(work, text, err);
     return info->kind == TOKENIZER_SENTENCEPIECE
                ? tokenizer_spm_encode(work, text, info->add_space_prefix, err)
                : tokenizer_bpe_encode(work, text, err);

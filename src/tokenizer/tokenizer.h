@@ -1,10 +1,11 @@
 /* tokenizer.h - text to token ids and back, as the tokenizer in a GGUF file says.
  *
- * There are two kinds: SentencePiece (score merges, byte fallback) and byte-level BPE (ranked
- * merges of the pieces that a splitting rule makes). Text may be any bytes: those that are not
- * UTF-8 are tokenized byte by byte. Encoding and decoding gives the same text again if the
- * vocabulary has all bytes, with one exception: SentencePiece writes spaces as U+2581, so a U+2581
- * in the text comes back as a space.
+ * There are three kinds: SentencePiece (score merges, byte fallback), byte-level BPE (ranked merges
+ * of the pieces that a splitting rule makes) and character BPE (ranked merges of the characters of
+ * a line, byte fallback). Text may be any bytes: those that are not UTF-8 are tokenized byte by
+ * byte. Encoding and decoding gives the same text again if the vocabulary has all bytes, with one
+ * exception: all but byte-level BPE write spaces as U+2581, so a U+2581 in the text comes back as a
+ * space.
  *
  * A tokenizer borrows its token strings from the file, which must outlive it. It does not change
  * after tokenizer_create and may be used from any number of threads; a decoder belongs to one. */
@@ -36,7 +37,12 @@
 
 struct tokenizer;
 
-enum tokenizer_kind { TOKENIZER_SENTENCEPIECE, TOKENIZER_BYTE_LEVEL, TOKENIZER_KIND_COUNT };
+enum tokenizer_kind {
+    TOKENIZER_SENTENCEPIECE,
+    TOKENIZER_BYTE_LEVEL,
+    TOKENIZER_CHARACTER,
+    TOKENIZER_KIND_COUNT
+};
 
 /* The numbers are those of tokenizer.ggml.token_type. */
 enum tokenizer_type {
@@ -71,7 +77,7 @@ enum tokenizer_special {
 
 struct tokenizer_info {
     enum tokenizer_kind kind;
-    const char *pre;  /* splitting rule, by its first name; NULL for SentencePiece */
+    const char *pre;  /* splitting rule, by its first name; NULL unless byte-level BPE */
     bool pre_missing; /* the file names none: "default" is used, wrong splits are likely */
     uint32_t token_count;
     bool add_bos, add_eos;

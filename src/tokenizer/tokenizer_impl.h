@@ -87,14 +87,14 @@ struct tokenizer {
     struct tokenizer_map symbol_by_text;
     size_t token_longest_bytes;
     uint32_t special_ids[TOKENIZER_SPECIAL_COUNT];
-    /* SentencePiece: the token of a byte or TOKENIZER_NO_ID. BPE: the symbol of a byte. */
+    /* Byte-level BPE: the symbol of a byte. Otherwise its token or TOKENIZER_NO_ID. */
     uint32_t byte_ids[256];
     char byte_texts[256][2]; /* BPE: what those symbols' texts borrow */
     /* Sorted by text; those that begin with byte b are [special_first[b], special_first[b + 1]). */
     struct tokenizer_special_text *specials;
     size_t special_count;
     uint32_t special_first[257];
-    /* Byte-level BPE. */
+    /* BPE of both kinds. */
     struct tokenizer_pair *pairs; /* by rank */
     size_t pair_count;
     struct tokenizer_map pair_map;
@@ -176,12 +176,28 @@ MUST_CHECK enum status tokenizer_spm_encode(struct tokenizer_work *work, struct 
                                             bool space_prefix, struct error *err);
 /* The byte that "<0xHH>" stands for, or -1. */
 int tokenizer_byte_of(struct text_view text);
+/* Sets marked to text with every space as U+2581; check marked->failed. */
+void tokenizer_mark_spaces(struct text *marked, struct text_view text, bool space_prefix);
+/* Adds the tokens of the bytes, or one unknown token if a byte has none. */
+MUST_CHECK enum status tokenizer_add_bytes(struct tokenizer_work *work, const char *bytes,
+                                           size_t count, struct error *err);
 
 /* bpe.c */
 MUST_CHECK enum status tokenizer_bpe_load(struct tokenizer *tokenizer, const struct gguf_file *file,
                                           struct error *err);
 MUST_CHECK enum status tokenizer_bpe_encode(struct tokenizer_work *work, struct text_view text,
                                             struct error *err);
+/* Loads the merges alone. */
+MUST_CHECK enum status tokenizer_merges_load(struct tokenizer *tokenizer,
+                                             const struct gguf_file *file, struct error *err);
+/* A tokenizer_can_merge by rank. */
+bool tokenizer_ranks_merge(const struct tokenizer *tokenizer, const char *text,
+                           const struct tokenizer_symbol *left,
+                           const struct tokenizer_symbol *right, struct tokenizer_heap_item *ret);
+
+/* character_bpe.c */
+MUST_CHECK enum status tokenizer_character_encode(struct tokenizer_work *work,
+                                                  struct text_view text, struct error *err);
 
 /* byte_text.c: bytes as printable characters, the alphabet of byte-level BPE. */
 #define TOKENIZER_BYTE_CHARACTERS 0x144 /* code points below it may stand for a byte */

@@ -180,18 +180,18 @@ static enum status load_types(struct tokenizer *tokenizer, const struct gguf_fil
                               struct error *err)
 {
     const struct gguf_value *types = gguf_find(file, KEY_TYPES);
-    bool sentencepiece = tokenizer->info.kind == TOKENIZER_SENTENCEPIECE;
+    bool falls_back = tokenizer->info.kind != TOKENIZER_BYTE_LEVEL;
     if (types)
         TRY(check_numbers(tokenizer, file, KEY_TYPES, types, true, err));
     for (uint32_t i = 0; i < tokenizer->info.token_count; i++) {
         struct tokenizer_symbol_text *token = &tokenizer->symbols[i];
         bool is_byte = tokenizer_byte_of(token->text) >= 0;
-        int64_t type = sentencepiece && is_byte ? TOKENIZER_BYTE : TOKENIZER_NORMAL;
+        int64_t type = falls_back && is_byte ? TOKENIZER_BYTE : TOKENIZER_NORMAL;
         if (types && (!gguf_value_i64(types, i, &type) || type < 0 || type >= TOKENIZER_TYPE_COUNT))
             return error_set(err, STATUS_BAD_FILE,
                              "%s: " KEY_TYPES "[%" PRIu32 "]: expected 0 to %d, found %" PRId64,
                              gguf_path(file), i, TOKENIZER_TYPE_COUNT - 1, type);
-        if (sentencepiece && type == TOKENIZER_BYTE && !is_byte) {
+        if (falls_back && type == TOKENIZER_BYTE && !is_byte) {
             char shown[64];
             return error_set(err, STATUS_BAD_FILE,
                              "%s: " KEY_TOKENS "[%" PRIu32 "]: expected a byte token like <0x0A> "

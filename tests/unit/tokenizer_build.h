@@ -103,7 +103,7 @@ static inline struct opened vocab_open(const struct vocab *vocab)
         gguf_build_array(&build, "tokenizer.ggml.token_type", BUILD_I32, vocab->types,
                          vocab->count);
     }
-    if (vocab->model && strcmp(vocab->model, "gpt2") == 0)
+    if (vocab->model && strcmp(vocab->model, "llama") != 0)
         gguf_build_strings(&build, "tokenizer.ggml.merges", vocab->merges, vocab->merge_count);
     if (vocab->more)
         vocab->more(&build);
