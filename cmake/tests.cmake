@@ -157,7 +157,8 @@ foreach(fuzzer IN LISTS fuzzers)
     get_filename_component(name ${fuzzer} NAME_WE)
     add_executable(${name}_replay ${fuzzer} tests/support/replay_main.c)
     target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_analyze greta_report
-                          greta_tokenizer greta_device_gpu greta_code_object greta_cuda_image greta_inject
+                          greta_tokenizer greta_grammar greta_device_gpu greta_code_object greta_cuda_image
+                          greta_inject
                           greta_warnings)
     add_test(NAME fuzz/${name}_replay
              COMMAND ${name}_replay ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
@@ -217,6 +218,12 @@ add_test(NAME report/files
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/report_files_test.py
                  ${CMAKE_SOURCE_DIR} $<TARGET_FILE:report_write_test>)
 set_tests_properties(report/files PROPERTIES SKIP_RETURN_CODE 77)
+
+# What is written under random JSON schemas, judged by another program.
+add_test(NAME grammar/schemas
+         COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/grammar_schemas_test.py
+                 $<TARGET_FILE:grammar_schema_test>)
+set_tests_properties(grammar/schemas PROPERTIES SKIP_RETURN_CODE 77)
 
 # The program as people call it. Where ThreadSanitizer watches, only some of the commands that run a
 # device in their own process: how audits end and what is traced is about other processes, and the
