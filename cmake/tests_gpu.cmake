@@ -109,7 +109,8 @@ if(greta_kernel_count GREATER 0)
     endfunction()
     foreach(name gpu_ops_test gpu_experts_test gpu_strides_test gpu_step_test gpu_group_test gpu_many_test gpu_many_rows_test
                  gpu_inspect_test gpu_limits_test gpu_engine_test engine_ahead_test engine_replay_test session_test
-                 session_ahead_test session_failure_test session_prompt_test ops_matmul_test ops_layer_test ops_families_test
+                 session_ahead_test session_failure_test session_prompt_test session_grammar_test ops_matmul_test
+                 ops_layer_test ops_families_test
                  device_lost_test analyze_devices_test)
         greta_gpu_test(${name} ${name})
     endforeach()

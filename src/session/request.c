@@ -75,6 +75,7 @@ void request_destroy(struct request *request)
     free((void *)request->stops);
     free(request->ids);
     sampler_destroy(request->sampler);
+    grammar_matcher_destroy(request->matcher);
     stop_scan_release(&request->stop_scan);
     free(request);
 }
@@ -83,6 +84,8 @@ enum status request_begin(const struct session *session, struct request *request
 {
     const struct session_request *settings = &request->settings;
     TRY(sampler_create(&settings->sampling, session->vocab_size, &request->sampler, err));
+    if (settings->grammar)
+        TRY(grammar_matcher_create(settings->grammar, &request->matcher, err));
     stop_scan_init(&request->stop_scan, settings->stops, settings->stop_count);
     if (session->tokenizer)
         tokenizer_decoder_init(&request->decoder, session->tokenizer,
@@ -97,7 +100,8 @@ enum status request_begin(const struct session *session, struct request *request
 
 bool request_wants_id(const struct request *request)
 {
-    return !request->settings.logits && sampler_is_greedy(request->sampler);
+    return !request->settings.logits && !request->settings.grammar &&
+           sampler_is_greedy(request->sampler);
 }
 
 /* ---- A token -------------------------------------------------------------------------------- */
@@ -108,9 +112,11 @@ static enum session_reason reason_after(const struct session *session, uint32_t 
     const struct request *request = session->sequences[sequence].request;
     /* A step that is queued ahead has already added the token after the newest one. */
     uint32_t length = engine_length(session->engine, sequence) - session->pending;
-    if (session->tokenizer && !request->settings.ignore_end &&
+    if (session->tokenizer && (!request->settings.ignore_end || request->matcher) &&
         tokenizer_is_end(session->tokenizer, request->last_id))
         return SESSION_END_TOKEN;
+    if (request->matcher && grammar_matcher_must_end(request->matcher))
+        return SESSION_COMPLETE;
     if (request->token_count >= request->settings.token_limit)
         return SESSION_LENGTH;
     if (length >= engine_budget(session->engine)->options.context)
@@ -158,6 +164,10 @@ static void take_token(struct session *session, uint32_t sequence, int32_t id)
     slot->event.token.wait_ns = now_ns - request->last_ns;
     request->last_ns = now_ns;
     text_clear(&slot->text);
+    if (request->matcher && grammar_matcher_accept(request->matcher, request->last_id, &error)) {
+        session_end_request(session, sequence, SESSION_FAILED, &error);
+        return;
+    }
     enum session_reason reason = reason_after(session, sequence);
     if (add_text(session, request, &reason, &slot->text, &error))
         session_end_request(session, sequence, SESSION_FAILED, &error);
@@ -219,7 +229,9 @@ enum status request_sample(struct session *session, uint32_t row, int32_t id, st
         check_logits(session, request);
         if (request->has_bad)
             return STATUS_OK;
-        if (sampler_choose(request->sampler, session->logits, &id, &error)) {
+        if ((request->matcher && grammar_matcher_mask(request->matcher, session->logits,
+                                                      session->vocab_size, &error)) ||
+            sampler_choose(request->sampler, session->logits, &id, &error)) {
             session_end_request(session, sequence, SESSION_FAILED, &error);
             return STATUS_OK;
         }

@@ -15,9 +15,9 @@
 #define EVENTS_PER_SEQUENCE 3u
 
 static const char *const reason_names[] = {
-    [SESSION_RUNNING] = "running", [SESSION_END_TOKEN] = "end",   [SESSION_STOP] = "stop",
-    [SESSION_LENGTH] = "length",   [SESSION_CONTEXT] = "context", [SESSION_CANCELLED] = "cancelled",
-    [SESSION_FAILED] = "error",
+    [SESSION_RUNNING] = "running",     [SESSION_END_TOKEN] = "end", [SESSION_STOP] = "stop",
+    [SESSION_COMPLETE] = "complete",   [SESSION_LENGTH] = "length", [SESSION_CONTEXT] = "context",
+    [SESSION_CANCELLED] = "cancelled", [SESSION_FAILED] = "error",
 };
 _Static_assert(COUNT_OF(reason_names) == SESSION_REASON_COUNT, "every reason has a name");
 
@@ -87,6 +87,8 @@ static void end_request(struct session *session, struct request *request,
 {
     struct event_slot *slot = session_push(session, SESSION_END, request);
     request->reason = reason;
+    grammar_matcher_destroy(request->matcher); /* the caller may destroy the grammar now */
+    request->matcher = NULL;
     slot->event.end.reason = reason;
     slot->event.end.token_count = request->token_count;
     if (error) {

@@ -22,12 +22,14 @@
  *
  * The session borrows engine and tokenizer; both must outlive it, and nothing else runs batches on
  * the engine in the meantime. One thread at a time uses it. Running a token allocates no memory,
- * provided that the caller takes the events of each step. */
+ * provided that the caller takes the events of each step; grammars make states as they need them.
+ */
 #ifndef GRETA_SESSION_SESSION_H
 #define GRETA_SESSION_SESSION_H
 
 #include "base/text.h"
 #include "engine/engine.h"
+#include "grammar/grammar.h"
 #include "session/sampler.h"
 #include "tokenizer/tokenizer.h"
 
@@ -62,12 +64,13 @@ void session_destroy(struct session *session);
 
 #define SESSION_NO_LIMIT UINT32_MAX
 
-/* Receives the logits [vocabulary] that follow the token at a position, before penalties; borrowed
- * for the call. A failure it returns ends the request. */
+/* Receives the logits [vocabulary] that follow the token at a position, before grammar and
+ * penalties; borrowed for the call. A failure it returns ends the request. */
 typedef enum status (*session_logits_sink)(void *context, uint64_t request, uint32_t position,
                                            const float *logits, struct error *err);
 
-/* session_add copies everything that a request points to, except the sink's context. */
+/* session_add copies everything that a request points to, except the sink's context and the
+ * grammar. */
 struct session_request {
     const uint32_t *ids; /* the prompt: 1 to context tokens, below the vocabulary */
     size_t id_count;
@@ -75,9 +78,13 @@ struct session_request {
     uint32_t token_limit;     /* tokens to write; SESSION_NO_LIMIT: until the context is full */
     const char *const *stops; /* stop strings, none empty */
     size_t stop_count;
-    bool ignore_end;            /* go on after the model's end token */
-    bool show_special;          /* control tokens as text */
-    bool allow_bad;             /* go on where logits are NaN or infinite */
+    bool ignore_end;   /* go on after the model's end token */
+    bool show_special; /* control tokens as text */
+    bool allow_bad;    /* go on where logits are NaN or infinite */
+    /* Only tokens that fit are chosen; others count as if their logits were -infinity. An end token
+     * then ends the request in any case. Outlives the request; used by the session's thread alone.
+     * NULL: any token. */
+    struct grammar *grammar;
     session_logits_sink logits; /* gets the logits of every token that is written; may be NULL */
     void *logits_context;
     /* With a sink: it also gets the logits that follow each of the last this-many tokens of the
@@ -126,6 +133,7 @@ enum session_reason {
     SESSION_RUNNING,   /* in no event */
     SESSION_END_TOKEN, /* the model ended */
     SESSION_STOP,      /* a stop string was written */
+    SESSION_COMPLETE,  /* nothing can follow in the grammar */
     SESSION_LENGTH,    /* token_limit */
     SESSION_CONTEXT,   /* the context is full */
     SESSION_CANCELLED,

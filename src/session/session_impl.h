@@ -14,6 +14,7 @@ struct request {
     struct request *next;            /* in the list */
     /* From here on only with a sequence. */
     struct sampler *sampler;
+    struct grammar_matcher *matcher; /* NULL: no grammar */
     struct tokenizer_decoder decoder;
     struct stop_scan stop_scan;
     uint32_t read_count; /* prompt tokens that the sequence holds or that are queued */
@@ -95,7 +96,7 @@ void request_destroy(struct request *request); /* NULL is fine */
 /* Makes what the request needs to run: sampler, decoder, stop strings. */
 MUST_CHECK enum status request_begin(const struct session *session, struct request *request,
                                      struct error *err);
-/* True if only the id of the largest logit is wanted. */
+/* True if only the id of the largest logit is wanted, of all tokens. */
 bool request_wants_id(const struct request *request);
 /* Gives the logits of the row to the request's sink. Fails if the engine does; a sink that fails
  * ends the request. */
