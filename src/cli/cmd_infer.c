@@ -86,6 +86,7 @@ static enum status add_requests(struct infer_run *run, const struct infer_summar
             .ignore_end = settings->ignore_end,
             .show_special = settings->special,
             .allow_bad = settings->allow_nan,
+            .grammar = run->grammar.grammar,
             .logits = run->capture.has_logits ? on_logits : NULL,
             .logits_context = run,
         };
@@ -251,6 +252,8 @@ const struct cli_command cli_infer = {
         "Several prompts (--prompt several times, or a file divided by --prompt-separator) run "
         "--parallel at a time; each one's text is written whole, in their order, and does not "
         "depend on the others. With --json every line has the number of its prompt (sequence).\n\n"
+        "With --json-schema or --grammar only tokens that fit are chosen: the text is JSON and valid, "
+        "or what the grammar says, unless --max-tokens or --stop cuts it off.\n\n"
         "--tap copies tensors out while the model runs, each as an array for NumPy: wo (what "
         "attention adds), norm (input, output and weight of every norm), attn (query, key, value "
         "and result of one head), mlp, kv (a layer's cache, decoded), logits, hidden. A NaN or an "

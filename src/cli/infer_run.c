@@ -53,6 +53,7 @@ void infer_run_release(struct infer_run *run)
     infer_prompts_release(&run->texts);
     infer_output_release(&run->output);
     infer_capture_release(&run->capture);
+    infer_grammar_close(&run->grammar);
     tokenizer_destroy(run->tokenizer);
     gguf_close(run->file);
 }
@@ -372,6 +373,7 @@ enum status infer_run_prepare(struct infer_run *run, struct error *err)
     TRY(check_values(run, err));
     TRY(begin_opening(run, err));
     TRY(encode_prompts(run, err));
+    TRY(infer_grammar_open(settings, run->tokenizer, &run->grammar, err));
     TRY(open_engine(run, err));
     return check_lengths(run, err);
 }

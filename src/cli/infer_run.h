@@ -5,6 +5,7 @@
 #include "cli/audit_options.h"
 #include "cli/cli.h"
 #include "cli/infer_capture.h"
+#include "cli/infer_grammar.h"
 #include "cli/infer_prompts.h"
 #include "cli/infer_report.h"
 #include "cli/infer_settings.h"
@@ -39,6 +40,7 @@ struct infer_run {
     size_t count;                 /* prompts to run: texts, or copies of one */
     struct text stops[CLI_LIST_LIMIT];
     const char *stop_texts[CLI_LIST_LIMIT];
+    struct infer_grammar grammar;
     struct cli_audit *audit;
     struct infer_opening opening;
     struct device *device;

@@ -7,7 +7,7 @@
 struct infer_settings {
     const char *model, *prompt_file, *binary_file, *separator, *device, *expect, *inject;
     const char *kv_type, *key_type, *value_type, *d2h_mode, *gpu_layers, *flash_attention;
-    const char *tap_folder, *logits_path, *audit, *flight;
+    const char *tap_folder, *logits_path, *audit, *flight, *grammar, *json_schema;
     struct cli_text_list prompts, stops, taps;
     int32_t max_tokens, seed, repeat_last_n;
     uint32_t context, batch, micro_batch, threads, batch_threads, parallel, top_k;
@@ -20,9 +20,9 @@ struct infer_settings {
 
 extern const struct infer_settings infer_defaults;
 
-#define INFER_OPTION_COUNT 54
+#define INFER_OPTION_COUNT 56
 extern const struct cli_option infer_options[INFER_OPTION_COUNT];
-#define INFER_REFUSAL_COUNT 18
+#define INFER_REFUSAL_COUNT 17
 extern const struct cli_refusal infer_refusals[INFER_REFUSAL_COUNT];
 
 #endif
