@@ -73,6 +73,7 @@ static enum status read_escape(struct regex *regex, struct charset *set, bool *r
     uint32_t c = source_take(source);
     static const char letters[] = "nrtfv0", meant[] = "\n\r\t\f\v\0";
     const char *found = c < 0x80 && c ? strchr(letters, (int)c) : NULL;
+    struct error unused;
     *ret_single = SOURCE_END;
     if (c < 0x80 && c && strchr("dws", (int)c)) {
         add_class(set, c);
@@ -93,8 +94,8 @@ static enum status read_escape(struct regex *regex, struct charset *set, bool *r
     }
     if (found)
         *ret_single = (uint8_t)meant[found - letters];
-    else if (c == 'x' || c == 'u')
-        TRY(source_hex(source, c == 'x' ? 2 : 4, ret_single, err));
+    else if ((c == 'x' || c == 'u') && !source_hex(source, c == 'x' ? 2 : 4, ret_single, &unused))
+        return STATUS_OK;
     else if (c < 0x80 && strchr("^$\\.*+?()[]{}|/-\"'!#%&,:;<=>@_`~ ", (int)c) && c)
         *ret_single = c;
     else

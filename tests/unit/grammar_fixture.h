@@ -45,6 +45,8 @@ static const struct vocab_row grammar_rows[] = {
     { "ĠĠĠĠ", 0, 0 },
     { "aaaaaaaa", 0, 0 },
     { "\"a\":1}", 0, 0 },
+    { "a,", 0, 0 },
+    { "ab,", 0, 0 },
     { "yes", 0, 0 },
     { "yesno", 0, 0 },
     { "no", 0, 0 },

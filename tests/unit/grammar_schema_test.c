@@ -153,6 +153,7 @@ static const struct {
     { "{\"pattern\":\"(?<!a)b\"}", STATUS_UNSUPPORTED, "look-around" },
     { "{\"pattern\":\"a\\\\b\"}", STATUS_UNSUPPORTED, "an escape that cannot be obeyed" },
     { "{\"pattern\":\"(a)\\\\1\"}", STATUS_UNSUPPORTED, "an escape" },
+    { "{\"pattern\":\"\\\\ux\"}", STATUS_UNSUPPORTED, "s: #: pattern: an escape" },
     { "{\"pattern\":\"a^b\"}", STATUS_UNSUPPORTED, "'^' cannot be obeyed here" },
     { "{\"pattern\":\"*a\"}", STATUS_UNSUPPORTED, "'*' cannot be obeyed here" },
     { "{\"pattern\":\"[a\"}", STATUS_UNSUPPORTED, "a class that ends with ]" },
