@@ -1,6 +1,6 @@
 # Benchmarks: built with everything else so that they do not rot, run by hand (bench/README.md).
 file(GLOB bench_support CONFIGURE_DEPENDS bench/*.c)
-set(bench_programs bench_matmul bench_decode bench_upload)
+set(bench_programs bench_matmul bench_decode bench_upload bench_grammar)
 foreach(program IN LISTS bench_programs)
     list(FILTER bench_support EXCLUDE REGEX "/${program}\\.c$")
 endforeach()
