@@ -98,7 +98,8 @@ void grammar_forget_masks(struct grammar *grammar)
 /* ---- Cutting -------------------------------------------------------------------------------- */
 
 /* The frame nearest to the top that all stacks of the state have below their tops. False if it is
- * too deep. */
+ * too deep. Each stack has less than 2 * LOCAL_DEPTH frames above it: as many down to where it met
+ * the first stack, and from there as many as that one has. */
 static bool find_cut(const struct automaton *automaton, const struct state *state,
                      uint32_t *ret_frame)
 {
@@ -143,7 +144,7 @@ static enum status cut_stack(struct grammar *grammar, uint32_t top, uint32_t cut
                              struct error *err)
 {
     struct automaton *automaton = &grammar->automaton;
-    uint32_t chain[LOCAL_DEPTH], count = 0, parent = FRAME_HOLE;
+    uint32_t chain[2 * LOCAL_DEPTH], count = 0, parent = FRAME_HOLE;
     for (uint32_t at = top; at != cut; at = automaton->frames[at].parent)
         chain[count++] = at;
     while (count) {

@@ -208,6 +208,8 @@ static const char *const masked[] = {
     "root ::= \"\\\"\" inside \"\\\"}\"\ninside ::= [^\"]*",
     "root ::= a | b\na ::= \"(\" a \")\" | [a-c]{1,5}\nb ::= \"(\" b \"]\" | [a-c]{3,9}",
     "root ::= (\"a\" | \"aa\" | \"aaa\"){3,30} \"!\"",
+    /* Stacks that part far below their tops. */
+    "root ::= (x{2,5} | \"(\" root \")\"){1,3}\nx ::= (\"a\"{2,9} | \"Za\"){1,4}",
 };
 
 static void test_masks(void **state)
