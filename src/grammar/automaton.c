@@ -7,8 +7,9 @@
 
 #include <string.h>
 
-/* Steps of one operation, which take seconds. A mask of an honest grammar takes thousands. */
-#define WORK_LIMIT ((uint64_t)1 << 26)
+/* Steps of one operation, which take about a second. A mask of an honest grammar takes thousands.
+ */
+#define WORK_LIMIT ((uint64_t)1 << 24)
 
 /* ---- Following steps that read nothing ------------------------------------------------------ */
 
