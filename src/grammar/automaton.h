@@ -17,6 +17,8 @@
  * anyone. */
 #define AUTOMATON_WAY_LIMIT 65536u
 
+#define AUTOMATON_MASKS 2u
+
 #define FRAME_END 0u
 #define FRAME_HOLE 1u
 #define FRAME_NONE UINT32_MAX
@@ -33,9 +35,10 @@ struct frame {
 struct state {
     uint32_t first, count; /* frames, sorted, in state_frames */
     uint32_t transitions;  /* where its row begins, or STATE_UNKNOWN */
-    uint32_t local;        /* mask.c: the state without its lower stack, or STATE_UNKNOWN */
-    uint32_t below;        /* with local: the frame that its holes stand for */
-    uint32_t mask;         /* mask.c: number of its mask, or STATE_UNKNOWN */
+    /* mask.c, for each of its tries: the state without its lower stack, and the number of its own
+     * mask, or STATE_UNKNOWN. */
+    uint32_t local[AUTOMATON_MASKS], mask[AUTOMATON_MASKS];
+    uint32_t below; /* with local: the frame that its holes stand for */
     bool has_end, has_hole;
 };
 

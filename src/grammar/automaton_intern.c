@@ -164,8 +164,8 @@ enum status automaton_state(struct automaton *automaton, uint32_t *frames, size_
     states[*ret_state] = (struct state){ .first = (uint32_t)first,
                                          .count = (uint32_t)count,
                                          .transitions = STATE_UNKNOWN,
-                                         .local = STATE_UNKNOWN,
-                                         .mask = STATE_UNKNOWN };
+                                         .local = { STATE_UNKNOWN, STATE_UNKNOWN },
+                                         .mask = { STATE_UNKNOWN, STATE_UNKNOWN } };
     /* The two come first, having the lowest numbers. */
     for (size_t i = 0; i < count && frames[i] <= FRAME_HOLE; i++) {
         states[*ret_state].has_end |= frames[i] == FRAME_END;

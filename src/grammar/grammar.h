@@ -1,6 +1,6 @@
 /* grammar.h - constrained output: which tokens may come next, so that the text fits a grammar.
  *
- *     grammar_vocabulary_create(tokenizer)     once for each model: a trie over the tokens' bytes
+ *     grammar_vocabulary_create(tokenizer)     once for each model: tries over the tokens' bytes
  *     grammar_create_gbnf / _create_schema     once for each grammar
  *     grammar_matcher_create                   once for each text
  *     grammar_matcher_mask, _accept            for each token

@@ -5,7 +5,11 @@
  * schema is the same, the field after it is not. So a state is cut: what all its stacks have in
  * common is replaced by a hole, and counts far from their limits by a count that stands for them.
  * The cut state's mask is kept. It has the tokens that stay above the hole, and the nodes of the
- * trie at which a token passes it: only from these is the rest walked for each state. */
+ * trie at which a token passes it: only from these is the rest walked for each state.
+ *
+ * A count is far from its limit if no token can reach it. The longest tokens have a hundred bytes
+ * and would make most counts near; there are few of them, so they have a trie and masks of their
+ * own. */
 #include "grammar/matcher.h"
 
 #include "base/array.h"
@@ -37,12 +41,12 @@ static enum status note_pending(struct grammar_mask *mask, uint32_t node, struct
 
 /* Sets the bits of the tokens below a node that the state can read. mask: notes where the hole is
  * passed; may be NULL. */
-static enum status walk(struct grammar *grammar, uint32_t node, uint32_t state, uint64_t *bits,
-                        struct grammar_mask *mask, struct error *err)
+static enum status walk(struct grammar *grammar, const struct trie *trie, uint32_t node,
+                        uint32_t state, uint64_t *bits, struct grammar_mask *mask,
+                        struct error *err)
 {
-    const struct grammar_vocabulary *vocabulary = grammar->vocabulary;
     struct automaton *automaton = &grammar->automaton;
-    const struct trie_node *nodes = vocabulary->nodes;
+    const struct trie_node *nodes = trie->nodes;
     uint32_t end = nodes[node].skip;
     grammar->walk[nodes[node].depth] = state;
     for (uint32_t i = node + 1; i < end;) {
@@ -53,7 +57,7 @@ static enum status walk(struct grammar *grammar, uint32_t node, uint32_t state, 
             continue;
         }
         for (uint32_t at = nodes[i].first_token; at < nodes[i + 1].first_token; at++) {
-            uint32_t id = vocabulary->order[at];
+            uint32_t id = trie->ids[at];
             bits[id >> 6] |= (uint64_t)1 << (id & 63);
         }
         if (mask && automaton->states[after].has_hole)
@@ -64,8 +68,10 @@ static enum status walk(struct grammar *grammar, uint32_t node, uint32_t state, 
     return STATUS_OK;
 }
 
-static enum status add_mask(struct grammar *grammar, uint32_t state, struct error *err)
+static enum status add_mask(struct grammar *grammar, enum trie_kind kind, uint32_t state,
+                            struct error *err)
 {
+    const struct trie *trie = &grammar->vocabulary->tries[kind];
     struct grammar_mask mask = { .bits = calloc(grammar->word_count, sizeof(*mask.bits)) };
     struct grammar_mask *masks = array_reserve(grammar->masks, grammar->mask_count,
                                                &grammar->mask_capacity, sizeof(*masks));
@@ -74,14 +80,14 @@ static enum status add_mask(struct grammar *grammar, uint32_t state, struct erro
     if (!status && grammar->automaton.states[state].has_hole)
         status = note_pending(&mask, 0, err);
     if (!status)
-        status = walk(grammar, 0, state, mask.bits, &mask, err);
+        status = walk(grammar, trie, 0, state, mask.bits, &mask, err);
     if (status) {
         free(mask.bits);
         free(mask.pending);
         return status;
     }
-    mask.useless = mask.pending_count > grammar->vocabulary->node_count / PENDING_SHARE + 64;
-    grammar->automaton.states[state].mask = (uint32_t)grammar->mask_count;
+    mask.useless = mask.pending_count > trie->node_count / PENDING_SHARE + 64;
+    grammar->automaton.states[state].mask[kind] = (uint32_t)grammar->mask_count;
     masks[grammar->mask_count++] = mask;
     return STATUS_OK;
 }
@@ -140,8 +146,8 @@ static uint32_t local_count(const struct program_step *step, uint32_t count, uin
     return step->least - count > longest ? 0 : count;
 }
 
-static enum status cut_stack(struct grammar *grammar, uint32_t top, uint32_t cut, uint32_t *ret,
-                             struct error *err)
+static enum status cut_stack(struct grammar *grammar, enum trie_kind kind, uint32_t top,
+                             uint32_t cut, uint32_t *ret, struct error *err)
 {
     struct automaton *automaton = &grammar->automaton;
     uint32_t chain[2 * LOCAL_DEPTH], count = 0, parent = FRAME_HOLE;
@@ -150,7 +156,7 @@ static enum status cut_stack(struct grammar *grammar, uint32_t top, uint32_t cut
     while (count) {
         struct frame frame = automaton->frames[chain[--count]];
         frame.count = local_count(&automaton->program->steps[frame.step], frame.count,
-                                  grammar->vocabulary->longest_bytes);
+                                  grammar->vocabulary->tries[kind].longest_bytes);
         frame.parent = parent;
         TRY(automaton_frame(automaton, frame, &parent, err));
     }
@@ -159,7 +165,8 @@ static enum status cut_stack(struct grammar *grammar, uint32_t top, uint32_t cut
 }
 
 /* Sets the state's local state, to itself if it cannot be cut. */
-static enum status cut_state(struct grammar *grammar, uint32_t number, struct error *err)
+static enum status cut_state(struct grammar *grammar, enum trie_kind kind, uint32_t number,
+                             struct error *err)
 {
     struct automaton *automaton = &grammar->automaton;
     struct state state = automaton->states[number];
@@ -170,7 +177,7 @@ static enum status cut_state(struct grammar *grammar, uint32_t number, struct er
         for (uint32_t i = 0; i < state.count && !status; i++) {
             uint32_t top = automaton->state_frames[state.first + i];
             if (top != FRAME_END)
-                status = cut_stack(grammar, top, cut, &frames[count++], err);
+                status = cut_stack(grammar, kind, top, cut, &frames[count++], err);
         }
         if (!status)
             status = automaton_state(automaton, frames, count, &local, err);
@@ -178,36 +185,49 @@ static enum status cut_state(struct grammar *grammar, uint32_t number, struct er
     }
     free(frames);
     if (!status)
-        automaton->states[number].local = local;
+        automaton->states[number].local[kind] = local;
     return status;
 }
 
 /* ---- The mask of a state -------------------------------------------------------------------- */
 
-static enum status find_whole(struct grammar *grammar, uint32_t state, struct error *err)
+static enum status find_mask(struct grammar *grammar, enum trie_kind kind, uint32_t state,
+                             const struct grammar_mask **ret_mask, struct error *err)
 {
-    if (grammar->automaton.states[state].mask == STATE_UNKNOWN)
-        TRY(add_mask(grammar, state, err));
-    const struct grammar_mask *mask = &grammar->masks[grammar->automaton.states[state].mask];
-    memcpy(grammar->bits, mask->bits, grammar->word_count * sizeof(*grammar->bits));
+    if (grammar->automaton.states[state].mask[kind] == STATE_UNKNOWN)
+        TRY(add_mask(grammar, kind, state, err));
+    *ret_mask = &grammar->masks[grammar->automaton.states[state].mask[kind]];
+    return STATUS_OK;
+}
+
+/* Adds the tokens of one trie. */
+static enum status add_bits(struct grammar *grammar, enum trie_kind kind, uint32_t number,
+                            struct error *err)
+{
+    struct automaton *automaton = &grammar->automaton;
+    const struct grammar_mask *mask;
+    if (automaton->states[number].local[kind] == STATE_UNKNOWN)
+        TRY(cut_state(grammar, kind, number, err));
+    uint32_t local = automaton->states[number].local[kind], state;
+    TRY(find_mask(grammar, kind, local, &mask, err));
+    if (local != number && mask->useless)
+        TRY(find_mask(grammar, kind, local = number, &mask, err));
+    for (size_t i = 0; i < grammar->word_count; i++)
+        grammar->bits[i] |= mask->bits[i];
+    if (local == number || !mask->pending_count)
+        return STATUS_OK;
+    TRY(automaton_return(automaton, automaton->states[number].below, &state, err));
+    for (size_t i = 0; i < mask->pending_count; i++)
+        TRY(walk(grammar, &grammar->vocabulary->tries[kind], mask->pending[i], state, grammar->bits,
+                 NULL, err));
     return STATUS_OK;
 }
 
 enum status grammar_find_bits(struct grammar *grammar, uint32_t number, struct error *err)
 {
-    struct automaton *automaton = &grammar->automaton;
-    if (automaton->states[number].local == STATE_UNKNOWN)
-        TRY(cut_state(grammar, number, err));
-    uint32_t local = automaton->states[number].local, below = automaton->states[number].below;
-    TRY(find_whole(grammar, local, err));
-    const struct grammar_mask *mask = &grammar->masks[automaton->states[local].mask];
-    if (local == number || !mask->pending_count)
-        return STATUS_OK;
-    if (mask->useless)
-        return find_whole(grammar, number, err);
-    uint32_t state;
-    TRY(automaton_return(automaton, below, &state, err));
-    for (size_t i = 0; i < mask->pending_count; i++)
-        TRY(walk(grammar, mask->pending[i], state, grammar->bits, NULL, err));
+    _Static_assert(TRIE_COUNT == AUTOMATON_MASKS, "a mask for each trie");
+    memset(grammar->bits, 0, grammar->word_count * sizeof(*grammar->bits));
+    for (int kind = 0; kind < TRIE_COUNT; kind++)
+        TRY(add_bits(grammar, (enum trie_kind)kind, number, err));
     return STATUS_OK;
 }

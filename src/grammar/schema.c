@@ -142,6 +142,24 @@ static enum status build(struct schema_reader *reader, const struct schema_set *
 
 /* ---- Rules for sets ------------------------------------------------------------------------- */
 
+/* Fields are often described in the same words; with one rule they share their masks. Only small
+ * schemas are compared, and only with the first ones. */
+#define EQUAL_KEYS 6u
+#define EQUAL_LIMIT 256u
+
+static bool are_equal(const json_t *a, const json_t *b)
+{
+    const char *key;
+    json_t *item;
+    if (json_object_size(a) > EQUAL_KEYS || json_object_size(a) != json_object_size(b))
+        return false;
+    json_object_foreach ((json_t *)a, key, item)
+        if (json_is_object(item) || json_is_array(item) ||
+            !json_equal(item, json_object_get(b, key)))
+            return false;
+    return true;
+}
+
 static bool same_set(const struct schema_set *a, const struct schema_set *b)
 {
     bool same = a->count == b->count;
@@ -182,7 +200,9 @@ enum status schema_value(struct schema_reader *reader, const struct schema_set *
         return STATUS_OK;
     }
     for (size_t i = 0; i < reader->memo_count; i++)
-        if (same_set(&reader->memos[i]->set, set)) {
+        if (same_set(&reader->memos[i]->set, set) ||
+            (i < EQUAL_LIMIT && set->count == 1 && reader->memos[i]->set.count == 1 &&
+             are_equal(reader->memos[i]->set.parts[0].schema, set->parts[0].schema))) {
             *ret_node = rules_use(&reader->rules, reader->memos[i]->rule);
             return STATUS_OK;
         }

@@ -54,6 +54,9 @@ struct sorted_token {
 static int by_bytes(const void *a_item, const void *b_item)
 {
     const struct sorted_token *a = a_item, *b = b_item;
+    bool a_is_long = a->bytes.length > TRIE_SHORT_BYTES;
+    if (a_is_long != (b->bytes.length > TRIE_SHORT_BYTES))
+        return a_is_long ? 1 : -1;
     size_t shorter = a->bytes.length < b->bytes.length ? a->bytes.length : b->bytes.length;
     int order = memcmp(a->bytes.bytes, b->bytes.bytes, shorter);
     if (order || a->bytes.length == b->bytes.length)
@@ -80,66 +83,84 @@ static enum status sort_tokens(struct grammar_vocabulary *vocabulary, struct err
 /* ---- The trie ------------------------------------------------------------------------------- */
 
 /* Bytes that a token has in common with the one before it in order. */
-static uint32_t common_bytes(const struct grammar_vocabulary *vocabulary, uint32_t place)
+static uint32_t common_bytes(const struct grammar_vocabulary *vocabulary, const struct trie *trie,
+                             uint32_t place)
 {
     if (place == 0)
         return 0;
-    struct text_view a = bytes_of(vocabulary, vocabulary->order[place - 1]);
-    struct text_view b = bytes_of(vocabulary, vocabulary->order[place]);
+    struct text_view a = bytes_of(vocabulary, trie->ids[place - 1]);
+    struct text_view b = bytes_of(vocabulary, trie->ids[place]);
     uint32_t common = 0;
     while (common < a.length && common < b.length && a.bytes[common] == b.bytes[common])
         common++;
     return common;
 }
 
-static uint32_t count_nodes(const struct grammar_vocabulary *vocabulary)
+static uint32_t count_nodes(const struct grammar_vocabulary *vocabulary, const struct trie *trie)
 {
     uint32_t count = 1;
-    for (uint32_t i = 0; i < vocabulary->order_count; i++)
-        count += (uint32_t)bytes_of(vocabulary, vocabulary->order[i]).length -
-                 common_bytes(vocabulary, i);
+    for (uint32_t i = 0; i < trie->id_count; i++)
+        count += (uint32_t)bytes_of(vocabulary, trie->ids[i]).length -
+                 common_bytes(vocabulary, trie, i);
     return count;
 }
 
-static void close_nodes(struct grammar_vocabulary *vocabulary, const uint32_t *path,
-                        uint32_t *depth, uint32_t to)
+static void close_nodes(struct trie *trie, const uint32_t *path, uint32_t *depth, uint32_t to)
 {
     while (*depth > to)
-        vocabulary->nodes[path[(*depth)--]].skip = vocabulary->node_count;
+        trie->nodes[path[(*depth)--]].skip = trie->node_count;
 }
 
-static void add_nodes(struct grammar_vocabulary *vocabulary, uint32_t *path)
+static void add_nodes(const struct grammar_vocabulary *vocabulary, struct trie *trie,
+                      uint32_t *path)
 {
     uint32_t depth = 0;
-    vocabulary->nodes[0] = (struct trie_node){ 0 };
-    vocabulary->node_count = 1;
-    for (uint32_t i = 0; i < vocabulary->order_count; i++) {
-        struct text_view bytes = bytes_of(vocabulary, vocabulary->order[i]);
-        close_nodes(vocabulary, path, &depth, common_bytes(vocabulary, i));
+    trie->nodes[0] = (struct trie_node){ 0 };
+    trie->node_count = 1;
+    for (uint32_t i = 0; i < trie->id_count; i++) {
+        struct text_view bytes = bytes_of(vocabulary, trie->ids[i]);
+        close_nodes(trie, path, &depth, common_bytes(vocabulary, trie, i));
         while (depth < bytes.length) {
-            path[++depth] = vocabulary->node_count;
-            vocabulary->nodes[vocabulary->node_count++] = (struct trie_node){
+            path[++depth] = trie->node_count;
+            trie->nodes[trie->node_count++] = (struct trie_node){
                 .first_token = i, .depth = (uint16_t)depth, .byte = (uint8_t)bytes.bytes[depth - 1]
             };
         }
+        if (bytes.length > trie->longest_bytes)
+            trie->longest_bytes = (uint32_t)bytes.length;
     }
-    close_nodes(vocabulary, path, &depth, 0);
-    vocabulary->nodes[0].skip = vocabulary->node_count;
-    vocabulary->nodes[vocabulary->node_count] =
-        (struct trie_node){ .first_token = vocabulary->order_count };
+    close_nodes(trie, path, &depth, 0);
+    trie->nodes[0].skip = trie->node_count;
+    trie->nodes[trie->node_count] = (struct trie_node){ .first_token = trie->id_count };
 }
 
-static enum status build_trie(struct grammar_vocabulary *vocabulary, struct error *err)
+static enum status build_trie(const struct grammar_vocabulary *vocabulary, struct trie *trie,
+                              struct error *err)
 {
-    TRY(sort_tokens(vocabulary, err));
-    vocabulary->nodes = calloc(count_nodes(vocabulary) + 1u, sizeof(*vocabulary->nodes));
+    trie->nodes = calloc(count_nodes(vocabulary, trie) + 1u, sizeof(*trie->nodes));
     uint32_t *path = calloc(vocabulary->longest_bytes + 1u, sizeof(*path));
-    if (vocabulary->nodes && path)
-        add_nodes(vocabulary, path);
+    if (trie->nodes && path)
+        add_nodes(vocabulary, trie, path);
     free(path);
-    return vocabulary->node_count
+    return trie->node_count
                ? STATUS_OK
                : error_set(err, STATUS_NO_MEMORY, "no memory for the trie of a vocabulary");
+}
+
+static enum status build_tries(struct grammar_vocabulary *vocabulary, struct error *err)
+{
+    uint32_t short_count = 0;
+    TRY(sort_tokens(vocabulary, err));
+    while (short_count < vocabulary->order_count &&
+           bytes_of(vocabulary, vocabulary->order[short_count]).length <= TRIE_SHORT_BYTES)
+        short_count++;
+    vocabulary->tries[TRIE_SHORT] = (struct trie){ vocabulary->order, short_count, 0, NULL, 0 };
+    vocabulary->tries[TRIE_LONG] = (struct trie){ vocabulary->order + short_count,
+                                                  vocabulary->order_count - short_count, 0, NULL,
+                                                  0 };
+    for (size_t kind = 0; kind < TRIE_COUNT; kind++)
+        TRY(build_trie(vocabulary, &vocabulary->tries[kind], err));
+    return STATUS_OK;
 }
 
 /* ---- Life ----------------------------------------------------------------------------------- */
@@ -163,7 +184,7 @@ enum status grammar_vocabulary_create(const struct tokenizer *tokenizer,
     if (!status)
         status = read_tokens(vocabulary, err);
     if (!status)
-        status = build_trie(vocabulary, err);
+        status = build_tries(vocabulary, err);
     if (status)
         grammar_vocabulary_destroy(vocabulary);
     else
@@ -178,7 +199,8 @@ void grammar_vocabulary_destroy(struct grammar_vocabulary *vocabulary)
     text_release(&vocabulary->bytes);
     free(vocabulary->starts);
     free(vocabulary->order);
-    free(vocabulary->nodes);
+    for (size_t kind = 0; kind < TRIE_COUNT; kind++)
+        free(vocabulary->tries[kind].nodes);
     free(vocabulary->ends);
     free(vocabulary);
 }
