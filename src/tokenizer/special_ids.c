@@ -4,6 +4,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+#define KEY_NAME "general.name"
 
 /* "seperator" is how the files spell it. */
 static const char *const key_words[] = {
@@ -148,6 +151,46 @@ static void mark_control(struct tokenizer *tokenizer)
         tokenizer->symbols[tokenizer->special_ids[TOKENIZER_UNK]].type = TOKENIZER_UNKNOWN;
 }
 
+/* True if the file says that the model's name has one of these in it, in any case. */
+static bool is_named(const struct gguf_file *file, const char *const *parts, size_t count)
+{
+    struct text_view name;
+    struct error unused;
+    char lower[256];
+    if (!gguf_find(file, KEY_NAME) || gguf_get_text(file, KEY_NAME, &name, &unused) ||
+        name.length >= sizeof(lower))
+        return false;
+    for (size_t i = 0; i < name.length; i++)
+        lower[i] = name.bytes[i] >= 'A' && name.bytes[i] <= 'Z' ? (char)(name.bytes[i] | 0x20)
+                                                                : name.bytes[i];
+    lower[name.length] = '\0';
+    for (size_t i = 0; i < count; i++)
+        if (strstr(lower, parts[i]))
+            return true;
+    return false;
+}
+
+/* Phi-3 was trained with markers that take the white space after them, which its files do not say.
+ */
+static void mark_space_takers(struct tokenizer *tokenizer, const struct gguf_file *file)
+{
+    static const char *const names[] = { "phi-3", "phi3" };
+    static const char *const others[] = { "<unk>", "<s>", "<|endoftext|>" };
+    if (!is_named(file, names, COUNT_OF(names)))
+        return;
+    for (uint32_t i = 0; i < tokenizer->info.token_count; i++) {
+        uint8_t type = tokenizer->symbols[i].type;
+        tokenizer->symbols[i].takes_space = type == TOKENIZER_CONTROL ||
+                                            type == TOKENIZER_UNKNOWN ||
+                                            type == TOKENIZER_USER_DEFINED;
+    }
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        uint32_t id = tokenizer_token_find(tokenizer, text_view_of(others[i]));
+        if (id != TOKENIZER_NO_ID)
+            tokenizer->symbols[id].takes_space = false;
+    }
+}
+
 static enum status load_flag(const struct gguf_file *file, const char *key, bool *flag,
                              struct error *err)
 {
@@ -165,6 +208,7 @@ enum status tokenizer_special_ids_load(struct tokenizer *tokenizer, const struct
         mark_control(tokenizer);
     /* In this order: a guessed end of turn is an end only if its text is one. */
     mark_ends(tokenizer);
+    mark_space_takers(tokenizer, file);
     guess_end_of_turn(tokenizer);
     struct tokenizer_info *info = &tokenizer->info;
     TRY(load_flag(file, "tokenizer.ggml.add_bos_token", &info->add_bos, err));

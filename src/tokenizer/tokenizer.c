@@ -143,6 +143,11 @@ static enum status add_wanted(struct tokenizer_work *work, bool wanted,
     return wanted && id != TOKENIZER_NO_ID ? tokenizer_add_id(work, id, err) : STATUS_OK;
 }
 
+static bool is_space(char byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
 static enum status encode(struct tokenizer_work *work, struct text_view text, unsigned flags,
                           const struct tokenizer_special_match *matches, size_t match_count,
                           struct error *err)
@@ -156,6 +161,10 @@ static enum status encode(struct tokenizer_work *work, struct text_view text, un
         TRY(encode_between(work, (struct text_view){ text.bytes + at, match->start - at }, err));
         TRY(tokenizer_add_id(work, match->id, err));
         at = match->start + match->length;
+        size_t next = i + 1 < match_count ? matches[i + 1].start : text.length;
+        while (work->tokenizer->symbols[match->id].takes_space && at < next &&
+               is_space(text.bytes[at]))
+            at++;
     }
     TRY(encode_between(work, (struct text_view){ text.bytes + at, text.length - at }, err));
     return add_wanted(work, around && info->add_eos, TOKENIZER_EOS, err);

@@ -5,7 +5,7 @@
  * a line, byte fallback). Text may be any bytes: those that are not UTF-8 are tokenized byte by
  * byte. Encoding and decoding gives the same text again if the vocabulary has all bytes, with one
  * exception: all but byte-level BPE write spaces as U+2581, so a U+2581 in the text comes back as a
- * space.
+ * space. (With Phi-3, white space after a control token is lost too: the model was trained so.)
  *
  * A tokenizer borrows its token strings from the file, which must outlive it. It does not change
  * after tokenizer_create and may be used from any number of threads; a decoder belongs to one. */

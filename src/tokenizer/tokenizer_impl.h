@@ -63,6 +63,7 @@ struct tokenizer_symbol_text {
     float score;
     uint8_t type; /* enum tokenizer_type */
     bool is_end;
+    bool takes_space; /* white space after it is part of it */
 };
 
 struct tokenizer_pair {

@@ -159,12 +159,59 @@ static void test_time_is_linear(void **state)
     vocab_file_close(&file);
 }
 
+/* ---- White space ---------------------------------------------------------------------------- */
+
+static void add_phi(struct gguf_build *build)
+{
+    gguf_build_string(build, "general.name", "Fine-tuned PHI-3 Mini");
+}
+
+static void add_other(struct gguf_build *build)
+{
+    gguf_build_string(build, "general.name", "phi-4");
+}
+
+/* Markers of Phi-3 take the white space after them, also before another marker; those of any other
+ * model leave it. */
+static void test_space_takers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *phi, *other;
+    } cases[] = {
+        { "<|user|>\n a", "<|user|>|▁|a", "<|user|>|▁|<0x0A>|▁|a" },
+        { "<|user|> \t<|end|>\n", "<|user|>|<|end|>", "<|user|>|▁|▁|<0x09>|<|end|>|▁|<0x0A>" },
+        { "[U]  a", "[U]|▁|a", "[U]|▁|▁|▁|a" },
+        { "</s> a", "</s>|▁|a", "</s>|▁|▁|a" },
+        { "<s> a", "<s>|▁|▁|a", "<s>|▁|▁|a" },
+        { "<|endoftext|> a", "<|endoftext|>|▁|▁|a", "<|endoftext|>|▁|▁|a" },
+        { "a <|user|>", "▁|a|▁|<|user|>", "▁|a|▁|<|user|>" },
+    };
+    static struct vocab vocab;
+    for (int is_phi = 0; is_phi < 2; is_phi++) {
+        vocab_init_spm(&vocab);
+        vocab_add(&vocab, "▁", 0, 0);
+        vocab_add(&vocab, "a", 0, 0);
+        vocab_add(&vocab, "[U]", 0, TOKENIZER_USER_DEFINED);
+        vocab_add(&vocab, "<|user|>", 0, TOKENIZER_CONTROL);
+        vocab_add(&vocab, "<|end|>", 0, TOKENIZER_CONTROL);
+        vocab_add(&vocab, "<|endoftext|>", 0, TOKENIZER_CONTROL);
+        vocab.more = is_phi ? add_phi : add_other;
+        struct vocab_file file = vocab_file_open(&vocab);
+        for (size_t i = 0; i < COUNT_OF(cases); i++)
+            check_pieces(file.tokenizer, cases[i].text, text_view_of(cases[i].text),
+                         TOKENIZER_PARSE_SPECIAL, is_phi ? cases[i].phi : cases[i].other);
+        vocab_file_close(&file);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_as_one_by_one),
         cmocka_unit_test(test_known_texts),
         cmocka_unit_test(test_time_is_linear),
+        cmocka_unit_test(test_space_takers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
