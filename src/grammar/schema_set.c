@@ -1,7 +1,7 @@
 /* schema_set.c - sets of schemas: a schema with all that its $ref and allOf add. */
 #include "grammar/schema.h"
 
-#include <stdio.h>
+#include <ctype.h>
 #include <stdlib.h>
 
 /* ---- References ----------------------------------------------------------------------------- */
@@ -14,11 +14,10 @@ static bool next_token(const char **at, char *token, size_t size)
         return false;
     for ((*at)++; **at && **at != '/'; (*at)++) {
         char c = **at;
-        unsigned code;
         if (c == '~' && ((*at)[1] == '0' || (*at)[1] == '1'))
             c = *++*at == '0' ? '~' : '/';
-        else if (c == '%' && sscanf(*at + 1, "%2x", &code) == 1 && (*at)[2]) {
-            c = (char)code;
+        else if (c == '%' && isxdigit((uint8_t)(*at)[1]) && isxdigit((uint8_t)(*at)[2])) {
+            c = (char)strtoul((const char[]){ (*at)[1], (*at)[2], '\0' }, NULL, 16);
             *at += 2;
         }
         if (length + 1 == size)

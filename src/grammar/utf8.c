@@ -90,7 +90,7 @@ static void add_range(struct utf8_ways *ways, uint32_t first, uint32_t last)
             else if ((end & mask) != mask)
                 end = (end & ~mask) - 1;
         }
-        uint8_t low[4], high[4];
+        uint8_t low[4] = { 0 }, high[4] = { 0 };
         unsigned count = encode(first, low);
         encode(end, high);
         add_way(ways, low, high, count);
