@@ -13,6 +13,7 @@ set(greta_external_campaign PkgConfig::JANSSON OpenSSL::Crypto)
 set(greta_external_gguf PkgConfig::XXHASH OpenSSL::Crypto)
 set(greta_external_tokenizer PkgConfig::PCRE2 PkgConfig::XXHASH)
 set(greta_external_template PkgConfig::JANSSON m)
+set(greta_external_chat PkgConfig::JANSSON)
 
 set(greta_modules "")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/layers.txt)

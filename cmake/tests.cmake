@@ -213,6 +213,15 @@ add_test(NAME source/story_long
          COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/story_long_test.py
                  ${CMAKE_SOURCE_DIR})
 
+# Chat templates as a user renders them: published ones, and random ones next to Jinja itself.
+add_test(NAME cli/render_shared
+         COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/render_shared_test.py
+                 ${CMAKE_SOURCE_DIR} $<TARGET_FILE:greta>)
+add_test(NAME cli/render_jinja
+         COMMAND Python3::Interpreter -B ${CMAKE_SOURCE_DIR}/tests/tools/render_jinja_test.py
+                 $<TARGET_FILE:greta>)
+set_tests_properties(cli/render_shared cli/render_jinja PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
+
 # The files of an audit as other programs see them.
 add_test(NAME report/files
          COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/tools/report_files_test.py

@@ -13,7 +13,7 @@ set(untrusted_tests
     "unit/(analyze_foreign(_fault|_leak)?|analyze_save|analyze_unseen_order|campaign_archive|campaign_files|campaign_matrix|convert_quantize)_test"
     "unit/(device_gpu_log|evaluate_recording|report_json|report_sarif|report_summary|tap_folder)_test"
     "fuzz/.*"
-    "cli/(absurd_models|coredump|flight|inspect|quantize|tokenize)_test")
+    "cli/(absurd_models|coredump|flight|inspect|quantize|render|tokenize)_test")
 
 # Repeats: the same code on another emulated chip, through another table, or as a command what a test
 # of the engine or the device does too; and what only a change of a compiler or of the kernels makes

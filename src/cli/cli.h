@@ -145,6 +145,7 @@ extern const struct cli_command cli_coredump;
 extern const struct cli_command cli_synth;
 extern const struct cli_command cli_quantize;
 extern const struct cli_command cli_devices;
+extern const struct cli_command cli_render;
 extern const struct cli_command cli_tokenize;
 extern const struct cli_command cli_detokenize;
 extern const struct cli_command cli_manual;

@@ -212,12 +212,8 @@ enum status jinja_slice(struct render *r, struct value object, struct value star
     struct list *source, *part;
     if (value_is(object, VALUE_UNDEFINED))
         return jinja_fail_undefined(r, object);
-    if (!is_sequence(object)) {
-        *ret = (struct value){ .kind = VALUE_UNDEFINED,
-                               .reason = UNDEFINED_ELEMENT,
-                               .owner = object.kind };
-        return STATUS_OK;
-    }
+    if (!is_sequence(object))
+        return fail(r, TYPE, "'%s' object is not subscriptable", jinja_kind_name(object));
     TRY(jinja_length(r, object, &length));
     TRY(slice_cut(r, length, start, stop, step, &cut));
     if (value_is(object, VALUE_STRING))

@@ -184,9 +184,9 @@ static enum status walk_string(struct render *r, const struct string *string, st
     uint32_t code, at = 0;
     for (uint32_t i = 0; i < string->characters; i++) {
         uint32_t step = jinja_decode(string->bytes + at, string->length - at, &code);
-        characters[i] = (struct string){
-            .bytes = string->bytes + at, .length = step, .characters = 1, .safe = string->safe
-        };
+        /* As in Python, the characters of a safe text are plain. */
+        characters[i] =
+            (struct string){ .bytes = string->bytes + at, .length = step, .characters = 1 };
         (*ret)->items[(*ret)->count++] = value_string(&characters[i]);
         at += step;
     }

@@ -203,8 +203,7 @@ static enum status filter_truncate(struct render *r, const struct call *call, st
 {
     static const struct string dots = { "...", 3, 3, false, NULL };
     struct value text, end = value_string(&dots);
-    int64_t length, leeway;
-    TRY(jinja_text_argument(r, call->subject, &text));
+    int64_t length, leeway, whole;
     TRY(jinja_integer_argument(r, call->args[0], 255, &length));
     if (is_given(call->args[2]))
         TRY(jinja_text_argument(r, call->args[2], &end));
@@ -213,9 +212,11 @@ static enum status filter_truncate(struct render *r, const struct call *call, st
     if (kept < 0 || leeway < 0)
         return fail(r, RUNTIME, "expected length >= %u, got %lld", end.string->characters,
                     (long long)length);
-    *ret = text;
-    if (text.string->characters <= length || text.string->characters - length <= leeway)
+    TRY(jinja_length(r, call->subject, &whole));
+    *ret = call->subject;
+    if (whole <= length || whole - length <= leeway)
         return STATUS_OK;
+    TRY(jinja_text_argument(r, call->subject, &text));
     struct text_view cut = { text.string->bytes, jinja_offset_of(text.string, (uint32_t)kept) };
     int64_t space = jinja_find_last(cut, (struct text_view){ " ", 1 });
     if (!jinja_truth(call->args[1]) && space >= 0)
@@ -251,6 +252,9 @@ static enum status filter_urlencode(struct render *r, const struct call *call, s
 {
     struct value text;
     static const char digits[] = "0123456789ABCDEF";
+    if (value_is(call->subject, VALUE_DICT) || value_is(call->subject, VALUE_LIST))
+        return fail(r, TYPE, "urlencode: expected a text, found a %s",
+                    jinja_kind_name(call->subject));
     TRY(jinja_to_string(r, call->subject, &text));
     size_t begin = jinja_text_begin(r);
     TRY(jinja_spend(r, text.string->length / 8));

@@ -167,8 +167,10 @@ enum status jinja_percent(struct render *r, struct value format, struct value va
             TRY(add_directive(&p));
     }
     bool complete = value_is(values, VALUE_TUPLE) ? p.used == values.list->count
-                    : value_is(values, VALUE_DICT) || value_is(values, VALUE_LIST) ? true
-                                                                                   : p.used == 1;
+                    : value_is(values, VALUE_DICT) || value_is(values, VALUE_LIST) ||
+                            value_is(values, VALUE_UNDEFINED)
+                        ? true
+                        : p.used == 1;
     if (!complete)
         return fail(r, TYPE, "not all arguments converted during string formatting");
     TRY(jinja_text_end(r, begin, ret));

@@ -12,6 +12,14 @@ static enum status add_part(struct render *r, struct list *list, const char *byt
     return jinja_list_add(r, list, value);
 }
 
+/* The parts of a safe text are safe. */
+static enum status mark_parts(struct render *r, const struct call *call, struct list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        TRY(jinja_mark_safe(r, list->items[i], call->subject.string->safe, &list->items[i]));
+    return STATUS_OK;
+}
+
 static enum status split_at(struct render *r, struct text_view text, struct text_view separator,
                             int64_t limit, struct list *list)
 {
@@ -77,13 +85,16 @@ static enum status split(struct render *r, const struct call *call, bool from_en
     TRY(jinja_list_create(r, 0, &list));
     TRY(jinja_spend(r, text.length / 16));
     *ret = value_list(VALUE_LIST, list);
-    if (!is_given(separator) || value_is(separator, VALUE_NONE))
-        return split_space(r, text, limit, list);
+    if (!is_given(separator) || value_is(separator, VALUE_NONE)) {
+        TRY(split_space(r, text, limit, list));
+        return mark_parts(r, call, list);
+    }
     TRY(jinja_text_argument(r, separator, &separator));
     if (separator.string->length == 0)
         return fail(r, VALUE, "empty separator");
-    return from_end ? split_from_end(r, text, value_text(separator), limit, list)
-                    : split_at(r, text, value_text(separator), limit, list);
+    TRY(from_end ? split_from_end(r, text, value_text(separator), limit, list)
+                 : split_at(r, text, value_text(separator), limit, list));
+    return mark_parts(r, call, list);
 }
 
 static enum status method_split(struct render *r, const struct call *call, struct value *ret)
@@ -124,7 +135,7 @@ static enum status method_splitlines(struct render *r, const struct call *call, 
     if (begin < text.length)
         TRY(add_part(r, list, text.bytes + begin, text.length - begin));
     *ret = value_list(VALUE_LIST, list);
-    return STATUS_OK;
+    return mark_parts(r, call, list);
 }
 
 static enum status partition(struct render *r, const struct call *call, bool from_end,
@@ -149,7 +160,7 @@ static enum status partition(struct render *r, const struct call *call, bool fro
     TRY(add_part(r, list, text.bytes + first, middle));
     TRY(add_part(r, list, text.bytes + first + middle, text.length - first - middle));
     *ret = value_list(VALUE_TUPLE, list);
-    return STATUS_OK;
+    return mark_parts(r, call, list);
 }
 
 static enum status method_partition(struct render *r, const struct call *call, struct value *ret)

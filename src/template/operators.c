@@ -206,7 +206,7 @@ enum status jinja_binary(struct render *r, enum operator op, struct value a, str
         return integer_binary(r, op, value_integer(a), value_integer(b), ret);
     if (value_is_number(a) && value_is_number(b))
         return real_binary(r, op, value_real(a), value_real(b), ret);
-    if (op == OP_MOD && value_is(a, VALUE_STRING) && !value_is(b, VALUE_UNDEFINED))
+    if (op == OP_MOD && value_is(a, VALUE_STRING))
         return jinja_percent(r, a, b, ret);
     if (op == OP_ADD && value_is(a, VALUE_STRING) && value_is(b, VALUE_STRING))
         return add_strings(r, a, b, ret);

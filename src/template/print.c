@@ -117,6 +117,13 @@ static enum status repr_object(struct render *r, struct value value)
 {
     TRY(jinja_add_text(r, "<"));
     TRY(jinja_add_text(r, jinja_kind_name(value)));
+    if (value_is(value, VALUE_MACRO)) {
+        static const struct string key = { "name", 4, 4, false, NULL };
+        struct value name;
+        TRY(jinja_macro_attribute(r, value.macro, &key, &name));
+        TRY(jinja_add_text(r, " "));
+        TRY(value_is(name, VALUE_STRING) ? jinja_repr(r, name) : jinja_add_text(r, "anonymous"));
+    }
     return jinja_add_text(r, ">");
 }
 
