@@ -46,7 +46,7 @@ set(pages ${CMAKE_BINARY_DIR}/man/greta.1)
 add_custom_command(OUTPUT ${pages} DEPENDS greta
                    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
                    COMMAND greta manual > ${pages})
-foreach(command infer audit trace flight coredump eval bench diff-taps inspect synth quantize devices render tokenize detokenize manual completion help)
+foreach(command infer chat audit trace flight coredump eval bench diff-taps inspect synth quantize devices render tokenize detokenize manual completion help)
     set(page ${CMAKE_BINARY_DIR}/man/greta-${command}.1)
     add_custom_command(OUTPUT ${page} DEPENDS greta ${CMAKE_BINARY_DIR}/man/greta.1
                        COMMAND greta manual ${command} > ${page})

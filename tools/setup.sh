@@ -4,7 +4,7 @@
 
 # What a build needs, and what the tests need on top: Debian 12 packages.
 build_packages="gcc libc6-dev cmake ninja-build pkg-config libjansson-dev libxxhash-dev libssl-dev libpcre2-dev libzstd-dev clang-19 lld-19"
-test_packages="libcmocka-dev python3 python3-jinja2 python3-jsonschema python3-yaml clang libclang-rt-14-dev llvm llvm-19 libamdhip64-dev libdw1"
+test_packages="libcmocka-dev python3 python3-jinja2 python3-jsonschema python3-yaml clang libclang-rt-14-dev llvm llvm-19 libamdhip64-dev libdw1 libedit2"
 full_packages="cppcheck"
 lint_packages="clang-tidy"
 

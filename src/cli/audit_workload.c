@@ -59,7 +59,6 @@ static const size_t used_options[] = {
     AT(frequency_penalty),
     AT(flash_attention),
     AT(batch_threads),
-    AT(no_chat),
     AT(map),
     AT(lock),
     AT(warmup),

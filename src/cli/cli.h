@@ -134,6 +134,7 @@ struct cli_invocation {
 
 /* Commands. */
 extern const struct cli_command cli_infer;
+extern const struct cli_command cli_chat;
 extern const struct cli_command cli_audit;
 extern const struct cli_command cli_trace;
 extern const struct cli_command cli_eval;
@@ -223,6 +224,10 @@ void cli_progress_end(struct cli_progress *progress); /* clears the line */
 
 /* True if Ctrl-C was pressed or SIGTERM came. */
 bool cli_is_interrupted(void);
+
+/* After Ctrl-C: what it ended is over, and the next one counts again. False if the process is to end:
+ * it was another signal. */
+bool cli_forget_interrupt(void);
 
 /* From now on Ctrl-C and SIGTERM end long work in order; the second one kills the process. */
 void cli_catch_interrupts(void);

@@ -1,4 +1,5 @@
 /* cmd_infer.c - greta infer: runs a model on a prompt. */
+#include "cli/chat_run.h"
 #include "cli/colour.h"
 #include "cli/device_choice.h"
 #include "cli/infer_run.h"
@@ -12,7 +13,7 @@
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-static uint64_t choose_seed(const struct infer_settings *settings)
+uint64_t infer_choose_seed(const struct infer_settings *settings)
 {
     uint32_t seed = (uint32_t)settings->seed;
     if (settings->seed < 0 && getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
@@ -180,7 +181,7 @@ static enum status refuse_trapped(const struct infer_run *run, uint64_t trap_cou
                      audited ? "" : " (--audit log names the launch)");
 }
 
-static enum cli_exit run_once(const struct cli_invocation *invocation)
+enum cli_exit infer_main(const struct cli_invocation *invocation)
 {
     const struct infer_settings *settings = invocation->settings;
     if (settings->list_devices)
@@ -192,7 +193,7 @@ static enum cli_exit run_once(const struct cli_invocation *invocation)
                              .start_ns = clock_ns() };
     struct infer_summary summary = { .invocation = invocation,
                                      .json = settings->json,
-                                     .seed = choose_seed(settings) };
+                                     .seed = infer_choose_seed(settings) };
     struct error err;
     enum status status = infer_run_prepare(&run, &err);
     if (status) {
@@ -227,12 +228,38 @@ static enum cli_exit run_once(const struct cli_invocation *invocation)
     return code;
 }
 
+/* An option that would have no effect on a prompt that is taken as it is. */
+static enum status refuse_chat_options(const struct infer_settings *settings, struct error *err)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } rows[] = {
+        { "--system-prompt", settings->system != NULL },
+        { "--chat-template", settings->chat_template != NULL },
+        { "--tools", settings->tools != NULL },
+        { "--reasoning", settings->reasoning != infer_defaults.reasoning },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (rows[i].given)
+            return error_set(err, STATUS_USAGE,
+                             "%s: expected --chat or -cnv with it, found a prompt that is taken as "
+                             "it is",
+                             rows[i].name);
+    return STATUS_OK;
+}
+
 static enum cli_exit run_infer(const struct cli_invocation *invocation)
 {
     const struct infer_settings *settings = invocation->settings;
     struct cli_invocation asked = *invocation;
     asked.quiet = invocation->quiet || settings->quiet; /* --log-disable */
-    return run_once(&asked);
+    if (settings->converse || settings->once)
+        return chat_main(&asked, settings);
+    struct error err;
+    if (refuse_chat_options(settings, &err))
+        return cli_fail(&asked, &err);
+    return infer_main(&asked);
 }
 
 const struct cli_command cli_infer = {

@@ -4,9 +4,10 @@
 #include <string.h>
 
 static const struct cli_command *const commands[] = {
-    &cli_infer,  &cli_audit,     &cli_trace,      &cli_flight, &cli_coredump,   &cli_eval,
-    &cli_bench,  &cli_diff_taps, &cli_inspect,    &cli_synth,  &cli_quantize,   &cli_devices,
-    &cli_render, &cli_tokenize,  &cli_detokenize, &cli_manual, &cli_completion, &cli_help,
+    &cli_infer,      &cli_chat,     &cli_audit,      &cli_trace,     &cli_flight,
+    &cli_coredump,   &cli_eval,     &cli_bench,      &cli_diff_taps, &cli_inspect,
+    &cli_synth,      &cli_quantize, &cli_devices,    &cli_render,    &cli_tokenize,
+    &cli_detokenize, &cli_manual,   &cli_completion, &cli_help,
 };
 
 size_t cli_command_count(void)

@@ -377,3 +377,30 @@ enum status infer_run_prepare(struct infer_run *run, struct error *err)
     TRY(open_engine(run, err));
     return check_lengths(run, err);
 }
+
+static bool has_prompt(const struct infer_run *run)
+{
+    const struct infer_settings *settings = run->settings;
+    return settings->prompts.count || settings->prompt_file || settings->binary_file ||
+           run->invocation->operand_count;
+}
+
+enum status infer_run_prepare_chat(struct infer_run *run, struct error *err)
+{
+    const struct infer_settings *settings = run->settings;
+    struct sampler_settings sampled = infer_sampling(settings, 0, 0);
+    TRY(sampler_check(&sampled, err));
+    TRY(cli_check_threads(settings->threads, err));
+    if (settings->once || has_prompt(run))
+        TRY(read_prompts(run, err));
+    if (run->texts.count > 1)
+        return error_set(err, STATUS_USAGE, "expected one message, found %zu", run->texts.count);
+    run->count = 1;
+    TRY(read_stops(run, err));
+    TRY(gguf_open(settings->model, &run->file, err));
+    TRY(check_model(run, err));
+    TRY(check_values(run, err));
+    TRY(begin_opening(run, err));
+    TRY(tokenizer_create(run->file, &run->tokenizer, err));
+    return open_engine(run, err);
+}

@@ -57,6 +57,8 @@ struct infer_run {
 /* Prepares a run. Faults of the request are found before the model is read, all others before the
  * first token. Release *run whatever the outcome. */
 MUST_CHECK enum status infer_run_prepare(struct infer_run *run, struct error *err);
+/* The same for a conversation: without prompts, except for one that begins it. */
+MUST_CHECK enum status infer_run_prepare_chat(struct infer_run *run, struct error *err);
 /* Nothing more is computed: closes engine and device, and finishes the audit. */
 void infer_run_stop(struct infer_run *run);
 /* Stops, if that was not done, and releases the rest. */
@@ -64,6 +66,10 @@ void infer_run_release(struct infer_run *run);
 
 /* The tokens of a prompt, 0 to count - 1. */
 const struct tokenizer_ids *infer_prompt_ids(const struct infer_run *run, size_t prompt);
+
+/* What greta infer does. */
+enum cli_exit infer_main(const struct cli_invocation *invocation);
+uint64_t infer_choose_seed(const struct infer_settings *settings);
 
 /* context: upper limit of repeat_last_n. */
 struct sampler_settings infer_sampling(const struct infer_settings *settings, uint32_t context,

@@ -4,18 +4,14 @@
 #include "cli/audit_options.h"
 #include "cli/model_options.h"
 
-const struct infer_settings infer_defaults = { .device = "auto",
-                                               .d2h_mode = "ticket",
-                                               .max_tokens = 512,
-                                               .seed = -1,
-                                               .parallel = 1,
-                                               .escape = true,
-                                               .top_k = 40,
-                                               .repeat_last_n = 64,
-                                               .temperature = 0.8f,
-                                               .top_p = 0.95f,
-                                               .min_p = 0.05f,
-                                               .repeat_penalty = 1 };
+#define SHARED_DEFAULTS                                                                            \
+    .device = "auto", .d2h_mode = "ticket", .seed = -1, .parallel = 1, .escape = true,             \
+    .top_k = 40, .repeat_last_n = 64, .temperature = 0.8f, .top_p = 0.95f, .min_p = 0.05f,         \
+    .repeat_penalty = 1, .reasoning = "auto"
+
+const struct infer_settings infer_defaults = { SHARED_DEFAULTS, .max_tokens = 512 };
+/* An answer may take what the context has left. */
+const struct infer_settings chat_defaults = { SHARED_DEFAULTS, .max_tokens = -1, .converse = true };
 
 #define AT(field) offsetof(struct infer_settings, field)
 
@@ -99,8 +95,21 @@ const struct cli_option infer_options[INFER_OPTION_COUNT] = {
       false },
     { "--no-display-prompt", NULL, CLI_CLEAR_FLAG, AT(show_prompt),
       "do not print the prompt (the default)", NULL, false },
-    { "--no-conversation|-no-cnv", NULL, CLI_FLAG, AT(no_chat),
-      "ignored, for compatibility: a prompt is always taken as it is", NULL, false },
+    { "--conversation|-cnv", NULL, CLI_FLAG, AT(converse), "talk with the model (greta chat)", NULL,
+      false },
+    { "--no-conversation|-no-cnv|--no-chat", NULL, CLI_CLEAR_FLAG, AT(converse),
+      "take the prompt as it is (the default of greta infer)", NULL, false },
+    { "--chat|-st|--single-turn", NULL, CLI_FLAG, AT(once),
+      "take the prompt as a message, and write one answer", NULL, false },
+    { "--system-prompt|-sys", "TEXT", CLI_TEXT, AT(system), "chat: what the model is to be", NULL,
+      false },
+    { "--chat-template", "NAME|FILE", CLI_TEXT, AT(chat_template),
+      "chat: a template, the name of one in the model (tool_use, ...) or chatml", NULL, true },
+    { "--reasoning", "MODE", CLI_TEXT, AT(reasoning),
+      "chat: if the model is to think before it answers, as far as its template knows",
+      "auto on off low medium high", false },
+    { "--tools", "FILE", CLI_TEXT, AT(tools),
+      "chat: JSON array of tools, in OpenAI's form, that the model may call", NULL, true },
     { "--no-mmap|--mmap", NULL, CLI_FLAG, AT(map),
       "ignored, for compatibility: the model is always mapped", NULL, false },
     { "--mlock", NULL, CLI_FLAG, AT(lock),
@@ -145,15 +154,11 @@ const struct cli_option infer_options[INFER_OPTION_COUNT] = {
 /* Flags of llama.cpp's programs that would change what comes out, and that greta has nothing for.
  */
 const struct cli_refusal infer_refusals[INFER_REFUSAL_COUNT] = {
-    { "-cnv|--conversation|-i|--interactive|-if|--interactive-first|-st|--single-turn|-mli|"
-      "--multiline-input",
-      "there is no chat; give the whole prompt, with the model's chat template written out, as "
-      "--prompt or --prompt-file" },
-    { "-sys|--system-prompt|-sysf|--system-prompt-file",
-      "put the system prompt in front of --prompt, in the form of the model's chat template" },
+    { "-i|--interactive|-if|--interactive-first|-mli|--multiline-input", "use greta chat" },
+    { "-sysf|--system-prompt-file", "use --system-prompt \"$(cat FILE)\"" },
     { "--in-prefix|--in-suffix|--in-prefix-bos", "write it into --prompt" },
-    { "--jinja|--chat-template|--chat-template-file|--reasoning-format",
-      "templates are not applied; write the turns into --prompt" },
+    { "--jinja|--chat-template-file|--reasoning-format",
+      "templates are always Jinja; name a file with --chat-template" },
     { "--lora|--lora-scaled|--control-vector",
       "adapters are not read; merge them into the model before it is converted" },
     { "-hf|-hfr|--hf-repo|-hff|--hf-file|-mu|--model-url|-dr|--docker-repo",

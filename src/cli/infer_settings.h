@@ -14,13 +14,15 @@ struct infer_settings {
     float temperature, top_p, min_p, repeat_penalty, presence_penalty, frequency_penalty;
     bool greedy, ignore_end, special, json, escape, show_prompt;
     bool check_tensors, allow_nan, list_devices, quiet;
-    bool map, lock, warmup, verbose, no_chat; /* these and keep are ignored */
+    const char *system, *chat_template, *reasoning, *tools;
+    bool converse, once; /* a conversation; one answer of a conversation */
+    bool map, lock, warmup, verbose; /* these and keep are ignored */
     int32_t keep;
 };
 
-extern const struct infer_settings infer_defaults;
+extern const struct infer_settings infer_defaults, chat_defaults;
 
-#define INFER_OPTION_COUNT 56
+#define INFER_OPTION_COUNT 62
 extern const struct cli_option infer_options[INFER_OPTION_COUNT];
 #define INFER_REFUSAL_COUNT 17
 extern const struct cli_refusal infer_refusals[INFER_REFUSAL_COUNT];

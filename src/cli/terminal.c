@@ -15,8 +15,7 @@ static volatile sig_atomic_t interrupted;
 
 static void note_interrupt(int signal_number)
 {
-    (void)signal_number;
-    interrupted = 1;
+    interrupted = signal_number;
 }
 
 bool cli_is_interrupted(void)
@@ -35,6 +34,15 @@ void cli_catch_interrupts(void)
     struct sigaction before;
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
+}
+
+bool cli_forget_interrupt(void)
+{
+    if (interrupted != SIGINT)
+        return false;
+    interrupted = 0;
+    cli_catch_interrupts();
+    return true;
 }
 
 void cli_finish_calls(void)

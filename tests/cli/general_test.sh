@@ -1,6 +1,6 @@
 # general_test.sh - what is the same for every command: help, errors, pages, completion, install.
 source "$(dirname "$0")/lib.sh"
-commands="infer audit flight eval bench diff-taps inspect synth quantize devices tokenize detokenize manual completion help"
+commands="infer chat audit flight eval bench diff-taps inspect synth quantize devices render tokenize detokenize manual completion help"
 
 # ---- Help and version --------------------------------------------------------------------------
 expect_exit 0 "$GRETA" --help
@@ -78,7 +78,7 @@ if command -v man >/dev/null && man --warnings -l page-.1 2>&1 | grep -q GRETA; 
         expect_stdout "EXIT STATUS"
     done
 fi
-grep -qF -- '\-cnv' page-infer.1 || fail "expected the refused flags of llama.cpp"
+grep -qF -- '\-hf' page-infer.1 || fail "expected the refused flags of llama.cpp"
 rm -f page-*.1
 
 # ---- Completion --------------------------------------------------------------------------------

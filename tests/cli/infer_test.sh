@@ -112,10 +112,15 @@ expect_one_line_error "tiny.gguf: expected a prompt, found the name of a file; u
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x -t 99999999
 expect_one_line_error "--threads: expected at most 256 (0: one for each of the"
 # Flags of llama.cpp's that greta has nothing for say what to do.
-for flag in -cnv -i -sys -hf -mg --mirostat --lora -ts; do
+for flag in -i -sysf --jinja -hf -mg --mirostat --lora -ts; do
     expect_exit 2 "$GRETA" infer -m tiny.gguf -p x $flag y
     expect_one_line_error "$flag is not an option of greta: "
     expect_no_stdout
+done
+for option in "-sys y" "--chat-template y" "--tools y" "--reasoning on"; do
+    # shellcheck disable=SC2086
+    expect_exit 2 "$GRETA" infer -m tiny.gguf -p x $option
+    expect_one_line_error "expected --chat or -cnv with it"
 done
 expect_exit 2 "$GRETA" infer -m tiny.gguf -p x -y
 expect_one_line_error "unknown flag '-y' (see greta infer --help)"

@@ -1,0 +1,98 @@
+# chat_test.sh - greta chat and greta infer --chat: turns, commands, one answer, and what they refuse.
+source "$(dirname "$0")/lib.sh"
+
+# talk COMMAND...: with the lines of the file `lines` as input.
+talk()
+{
+    "$@" <lines
+}
+
+expect_exit 0 "$GRETA" synth --out plain.gguf
+python3 -B "$GRETA_SOURCE/tests/cli/add_metadata.py" plain.gguf chat.gguf \
+    'tokenizer.chat_template={% for m in messages %}<s>{{ m.role }}: {{ m.content }}</s>{% endfor %}{% if add_generation_prompt %}<s>assistant: {% endif %}' \
+    'tokenizer.chat_template.strict={% if messages[0].content == "bad" %}{{ raise_exception("no such words") }}{% endif %}{{ messages[0].content }}' \
+    'tokenizer.chat_template.tool_use={{ tools[0].name }}'
+chat=("$GRETA" chat -q -m chat.gguf -n 8 --seed 3)
+
+# ---- Turns -------------------------------------------------------------------------------------
+printf 'Hello\n/stats\nMore\n/regen\n/stats\n/save saved.json\n' >lines
+expect_exit 0 talk "${chat[@]}" -sys "Be brief"
+cp "$captured/out" first
+expect_stderr "(saved 5 messages)"
+grep -q "last answer: prompt [0-9]* tokens (0 kept" "$captured/err" || fail "expected a prompt that is run"
+kept=$(grep "last answer" "$captured/err" | tail -1 | sed 's/.*(\([0-9]*\) kept.*/\1/')
+run=$(grep "last answer" "$captured/err" | tail -1 | sed 's/.*prompt \([0-9]*\) tokens.*/\1/')
+[ "$((kept + 1))" -eq "$run" ] || fail "expected a second answer to the same prompt without a prefill"
+cp saved.json conversation.json
+expect_exit 0 python3 -c '
+import json
+said = json.load(open("conversation.json"))
+assert [m["role"] for m in said] == ["system", "user", "assistant", "user", "assistant"], said
+assert said[0]["content"] == "Be brief" and said[3]["content"] == "More", said'
+
+# The same lines and seed give the same answers, and a conversation can be loaded.
+expect_exit 0 talk "${chat[@]}" -sys "Be brief"
+expect_same_bytes first "$captured/out"
+printf '/load conversation.json\n/regen\n/save again.json\n/clear\n/save cleared.json\n/system Other\n/save other.json\n' >lines
+expect_exit 0 talk "${chat[@]}"
+expect_stderr "(loaded 5 messages)"
+[ "$(grep -c role again.json)" -eq 5 ] || fail "expected five messages"
+[ "$(grep -c role cleared.json)" -eq 1 ] || fail "expected the system prompt alone"
+grep -q Other other.json || fail "expected the new system prompt"
+
+# Lines that go on, and text between fences.
+printf 'one\\\ntwo\n"""three\nfour"""\n/save long.json\n' >lines
+expect_exit 0 talk "${chat[@]}"
+grep -q 'one\\ntwo' long.json || fail "expected two lines in one turn"
+grep -q 'three\\nfour' long.json || fail "expected the text between the fences"
+
+# ---- Commands ----------------------------------------------------------------------------------
+printf '/help\n/set temp=0\n/set\n/set temp=warm\n/set heat=1\n/set top-p=7\n/nope\n/regen\n/load none.json\n/save\n/exit\nnot read\n' >lines
+expect_exit 0 talk "${chat[@]}"
+expect_no_stdout
+for words in "/regen" "temp=0" "expected temp=NUMBER" "there is no setting 'heat'" "top-p" \
+    "there is no command '/nope'" "there is no answer yet" "none.json" "expected a file name"; do
+    expect_stderr "$words"
+done
+
+# A template that refuses a message does not end the conversation.
+printf 'bad\ngood\n/save refused.json\n' >lines
+expect_exit 0 talk "${chat[@]}" --chat-template strict
+expect_stderr "no such words"
+[ "$(grep -c role refused.json)" -eq 2 ] || fail "expected the second turn alone"
+
+# ---- One answer --------------------------------------------------------------------------------
+expect_exit 0 "$GRETA" infer -q --chat -m chat.gguf -p Hello -n 8 --seed 3
+[ -s "$captured/out" ] || fail "expected an answer"
+cp "$captured/out" once
+expect_exit 0 "$GRETA" chat -q --chat -m chat.gguf -n 8 --seed 3 Hello
+expect_same_bytes once "$captured/out"
+printf 'Hello\n' >lines
+expect_exit 0 talk "$GRETA" infer -q -cnv -m chat.gguf -n 8 --seed 3
+expect_same_bytes once "$captured/out"
+expect_exit 1 "$GRETA" infer --chat -m chat.gguf --chat-template strict -p bad
+expect_one_line_error "no such words"
+expect_exit 0 "$GRETA" infer -q --chat -m plain.gguf --chat-template chatml -p Hello -n 4
+
+# ---- What is refused ---------------------------------------------------------------------------
+expect_exit 3 "$GRETA" chat -m plain.gguf
+expect_one_line_error "the model has no chat template"
+expect_exit 3 "$GRETA" chat -m none.gguf
+expect_exit 2 "$GRETA" chat -m chat.gguf --audit log
+expect_one_line_error "--audit is not for conversations"
+expect_exit 2 "$GRETA" chat -m chat.gguf --reasoning perhaps
+expect_exit 2 "$GRETA" infer --chat -m chat.gguf
+expect_exit 3 "$GRETA" chat -m chat.gguf --tools none.json
+echo '{}' >tools.json
+expect_exit 3 "$GRETA" chat -m chat.gguf --tools tools.json
+expect_one_line_error "expected a JSON array of tools"
+printf 'a %.0s' $(seq 600) >lines
+expect_exit 0 talk "${chat[@]}"
+expect_one_line_error "/clear forgets it"
+
+# ---- Without a model ---------------------------------------------------------------------------
+expect_exit 0 "$GRETA" chat -q -n 5 --seed 1
+expect_stdout "Once upon a time"
+expect_stderr "The model that comes with greta only tells stories"
+
+finish
