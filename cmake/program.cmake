@@ -77,7 +77,8 @@ if(GRETA_FUZZ)
         add_executable(${name} ${fuzzer})
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
         target_link_libraries(${name} PRIVATE greta_model greta_event greta_analyze greta_report
-                          greta_tokenizer greta_grammar greta_template greta_device_gpu greta_code_object greta_cuda_image
+                          greta_tokenizer greta_grammar greta_template greta_chat greta_device_gpu
+                          greta_code_object greta_cuda_image
                           greta_inject
                           greta_warnings)
     endforeach()

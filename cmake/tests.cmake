@@ -157,7 +157,8 @@ foreach(fuzzer IN LISTS fuzzers)
     get_filename_component(name ${fuzzer} NAME_WE)
     add_executable(${name}_replay ${fuzzer} tests/support/replay_main.c)
     target_link_libraries(${name}_replay PRIVATE greta_model greta_event greta_analyze greta_report
-                          greta_tokenizer greta_grammar greta_template greta_device_gpu greta_code_object greta_cuda_image
+                          greta_tokenizer greta_grammar greta_template greta_chat greta_device_gpu
+                          greta_code_object greta_cuda_image
                           greta_inject
                           greta_warnings)
     add_test(NAME fuzz/${name}_replay

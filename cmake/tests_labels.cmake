@@ -9,7 +9,7 @@ get_property(greta_tests DIRECTORY PROPERTY TESTS)
 set(untrusted_tests
     "unit/base_(bytes|compress|lines|mapfile|symbols|text)_test"
     "unit/tensor_(npy|shape)_test"
-    "unit/(coredump|event|gguf|grammar|interpose|model|template|tokenizer)_.*"
+    "unit/(chat|coredump|event|gguf|grammar|interpose|model|template|tokenizer)_.*"
     "unit/(analyze_foreign(_fault|_leak)?|analyze_save|analyze_unseen_order|campaign_archive|campaign_files|campaign_matrix|convert_quantize)_test"
     "unit/(device_gpu_log|evaluate_recording|report_json|report_sarif|report_summary|tap_folder)_test"
     "fuzz/.*"

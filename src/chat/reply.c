@@ -83,11 +83,12 @@ static bool is_blank(char byte)
 
 bool chat_reply_wants(struct text_view control_token)
 {
+    if (control_token.length == 0)
+        return false;
     for (size_t i = 0; i < COUNT_OF(markers); i++) {
         const char *text = markers[i].text;
         for (size_t at = 0; strlen(text + at) >= control_token.length; at++)
-            if (control_token.length > 0 &&
-                memcmp(text + at, control_token.bytes, control_token.length) == 0)
+            if (memcmp(text + at, control_token.bytes, control_token.length) == 0)
                 return true;
     }
     for (size_t i = 0; i < COUNT_OF(inner_marks); i++)

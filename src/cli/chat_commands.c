@@ -114,6 +114,21 @@ static enum status run_regen(struct chat_run *chat, const char *rest, struct com
     return STATUS_OK;
 }
 
+/* The model goes on when all its calls have results. */
+static enum status run_tool(struct chat_run *chat, const char *rest, struct command_result *result,
+                            struct error *err)
+{
+    TRY(chat_say_result(chat, rest, err));
+    const json_t *calls = NULL;
+    size_t results = 0, at = json_array_size(chat->messages);
+    while (!calls && at > 0) {
+        calls = json_object_get(json_array_get(chat->messages, --at), "tool_calls");
+        results += !calls;
+    }
+    result->answer = results >= json_array_size(calls);
+    return STATUS_OK;
+}
+
 /* ---- Settings -------------------------------------------------------------------------------- */
 
 enum setting_kind { SETTING_F32, SETTING_U32, SETTING_I32, SETTING_SEED };
@@ -254,6 +269,7 @@ static const struct {
     { "system", " TEXT", "begin again with this system prompt", run_system },
     { "clear", "", "begin again with the same system prompt", run_clear },
     { "regen", "", "write the last answer again", run_regen },
+    { "tool", " RESULT", "the result of the next call of a tool", run_tool },
     { "set", " NAME=NUMBER", "change a setting, such as temp=0.5; without NAME: list them",
       run_set },
     { "save", " FILE", "write the conversation as JSON", run_save },

@@ -4,6 +4,7 @@
 
 #include "chat/chat.h"
 #include "chat/reply.h"
+#include "chat/tool_calls.h"
 #include "cli/infer_run.h"
 
 struct chat_totals {
@@ -18,6 +19,7 @@ struct chat_run {
     struct session *session;
     json_t *messages, *tools; /* tools NULL: none */
     uint64_t seed;
+    uint32_t call_count;             /* of tools, so far */
     struct chat_totals totals, last; /* of all answers, of the last one */
 };
 
@@ -32,11 +34,14 @@ MUST_CHECK enum status chat_begin_again(struct chat_run *chat, const char *syste
                                         struct error *err);
 MUST_CHECK enum status chat_say(struct chat_run *chat, const char *role, const char *content,
                                 struct error *err);
+/* The result of the call of a tool that has none yet. STATUS_USAGE: there is no such call. */
+MUST_CHECK enum status chat_say_result(struct chat_run *chat, const char *result,
+                                       struct error *err);
 /* Removes the last message if it has this role. */
 bool chat_take_back(struct chat_run *chat, const char *role);
 
-/* Writes the model's next answer to standard output and adds it to the conversation. After Ctrl-C
- * that is what was written so far. */
+/* chat_answer.c: writes the model's next answer to standard output and adds it to the conversation.
+ * After Ctrl-C that is what was written so far. */
 MUST_CHECK enum status chat_answer(struct chat_run *chat, struct template_failure *failure,
                                    struct error *err);
 

@@ -109,7 +109,9 @@ const struct cli_option infer_options[INFER_OPTION_COUNT] = {
       "chat: if the model is to think before it answers, as far as its template knows",
       "auto on off low medium high", false },
     { "--tools", "FILE", CLI_TEXT, AT(tools),
-      "chat: JSON array of tools, in OpenAI's form, that the model may call", NULL, true },
+      "chat: JSON array of tools, in OpenAI's form, that the model may call; calls are printed as "
+      "JSON",
+      NULL, true },
     { "--no-mmap|--mmap", NULL, CLI_FLAG, AT(map),
       "ignored, for compatibility: the model is always mapped", NULL, false },
     { "--mlock", NULL, CLI_FLAG, AT(lock),

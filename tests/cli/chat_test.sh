@@ -61,6 +61,24 @@ expect_exit 0 talk "${chat[@]}" --chat-template strict
 expect_stderr "no such words"
 [ "$(grep -c role refused.json)" -eq 2 ] || fail "expected the second turn alone"
 
+# ---- Tools -------------------------------------------------------------------------------------
+cat >calls.json <<'END'
+[{"role": "user", "content": "Add"},
+ {"role": "assistant", "content": "", "tool_calls": [
+  {"id": "one", "type": "function", "function": {"name": "add", "arguments": {"a": 1}}},
+  {"id": "two", "type": "function", "function": {"name": "sub", "arguments": {}}}]}]
+END
+echo '[{"type": "function", "function": {"name": "add", "parameters": {}}}]' >offered.json
+printf '/tool 0\n/load calls.json\n/tool 5\n/save between.json\n/tool 6\n/save after.json\n/tool 7\n' >lines
+expect_exit 0 talk "${chat[@]}" --tools offered.json --chat-template default
+expect_stderr "there is no call without a result"
+expect_exit 0 python3 -c '
+import json
+between, after = json.load(open("between.json")), json.load(open("after.json"))
+assert len(between) == 3 and len(after) == 5, (between, after)
+assert after[2] == {"role": "tool", "content": "5", "tool_call_id": "one", "name": "add"}, after
+assert after[3]["tool_call_id"] == "two" and after[4]["role"] == "assistant", after'
+
 # ---- One answer --------------------------------------------------------------------------------
 expect_exit 0 "$GRETA" infer -q --chat -m chat.gguf -p Hello -n 8 --seed 3
 [ -s "$captured/out" ] || fail "expected an answer"
