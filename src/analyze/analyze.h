@@ -120,6 +120,9 @@ struct analysis {
     uint64_t lost_count, dropped_count, damaged_count; /* of records */
     bool device_lost;
     bool closed;              /* the process ended in order */
+    /* Page traps watched for accesses of the host; and what became of them. */
+    bool host_traps;
+    enum event_traps host_traps_state;
     struct run_ending ending; /* as far as the events and the file tell */
     struct analyze_subjects subjects;
     /* Indices of direct findings that follow from no other, in happens-before order; -1: none. */

@@ -216,6 +216,10 @@ struct finding finding_draft(enum hypothesis hypothesis, enum finding_certainty 
  */
 int32_t finding_add(struct analyzer *analyzer, const struct finding *draft);
 /* The finding's fields that follow from the refused call alone. */
+/* EVENT_HOST_ACCESS: of memory that a copy reads, else of memory that it writes. */
+bool finding_is_source_access(const struct event *event);
+struct finding finding_of_host_access(const struct analyzer *analyzer, enum hypothesis hypothesis,
+                                      const struct event *event);
 struct finding finding_of_refusal(const struct analyzer *analyzer, enum hypothesis hypothesis,
                                   const struct event *event);
 void finding_add_refusal(struct analyzer *analyzer, enum hypothesis hypothesis,

@@ -143,7 +143,7 @@ static bool is_remark(uint8_t kind)
     return kind == EVENT_COMPLETION || kind == EVENT_TRAP || kind == EVENT_FAULT ||
            kind == EVENT_CANARY || kind == EVENT_TRANSFER_HASH || kind == EVENT_SCAN ||
            kind == EVENT_RUN || kind == EVENT_SOURCE_CHANGED || kind == EVENT_HIDDEN_ORDER ||
-           kind == EVENT_OP_HASH;
+           kind == EVENT_OP_HASH || kind == EVENT_HOST_ACCESS || kind == EVENT_HOST_TRAPS;
 }
 
 static enum status check_event(const struct analyzer *analyzer, const struct event *event,
@@ -177,6 +177,12 @@ static void note_event(struct analyzer *analyzer, const struct event *event)
         analyzer->iteration = event->run.iteration;
         if (!analyzer->warming)
             analyzer->result.iteration_count++;
+    }
+    if (event->kind == EVENT_HOST_TRAPS && event->host_traps.state < EVENT_TRAPS_COUNT) {
+        analyzer->result.host_traps = true;
+        /* Off is for good, and says more than a limit. */
+        if (event->host_traps.state > (uint64_t)analyzer->result.host_traps_state)
+            analyzer->result.host_traps_state = (enum event_traps)event->host_traps.state;
     }
     if (event->kind == EVENT_DEVICE_CLOSE && event->outcome == EVENT_DONE)
         analyzer->device_closed = true;

@@ -108,6 +108,15 @@ static const struct finding_defect_info infos[] = {
                                     { "wanted_bytes", PARAMETER_BYTES },
                                     { "known_bytes", PARAMETER_BYTES } },
     [DEFECT_REFUSED] = { "refused", { "expected", PARAMETER_COUNT }, { "found", PARAMETER_COUNT } },
+    [DEFECT_HOST_READ_EARLY] = { "host-read-early",
+                                 { "byte", PARAMETER_COUNT },
+                                 { "used_bytes", PARAMETER_BYTES } },
+    [DEFECT_HOST_WRITE_EARLY] = { "host-write-early",
+                                  { "byte", PARAMETER_COUNT },
+                                  { "used_bytes", PARAMETER_BYTES } },
+    [DEFECT_HOST_REWRITE] = { "host-rewrite",
+                              { "byte", PARAMETER_COUNT },
+                              { "used_bytes", PARAMETER_BYTES } },
 };
 _Static_assert(COUNT_OF(infos) == DEFECT_COUNT, "every kind of defect has a name");
 
@@ -133,6 +142,8 @@ static enum finding_defect unordered_of(const struct finding *finding)
 {
     if (finding->cause.kind == EVENT_STREAM_DESTROY)
         return DEFECT_WORK_ABANDONED;
+    if (finding->cause.kind == EVENT_HOST_ACCESS)
+        return finding->cause.mode & EVENT_WRITE ? DEFECT_HOST_WRITE_EARLY : DEFECT_HOST_READ_EARLY;
     if (finding->other.event_id == 0)
         return finding->certainty == FINDING_POSSIBLE ? DEFECT_SOURCE_CHANGED : DEFECT_READ_EARLY;
     return finding->cause.mode & EVENT_WRITE ? DEFECT_UNORDERED_WRITE : DEFECT_UNORDERED_READ;
@@ -140,6 +151,8 @@ static enum finding_defect unordered_of(const struct finding *finding)
 
 static enum finding_defect staging_of(const struct finding *finding)
 {
+    if (finding->cause.kind == EVENT_HOST_ACCESS)
+        return DEFECT_HOST_REWRITE;
     if (finding->other.kind == EVENT_SOURCE_CHANGED && finding->other.event_id)
         return DEFECT_SOURCE_REWRITTEN;
     return finding->check ? DEFECT_TICKET_RELEASED : DEFECT_SLOT_IN_USE;

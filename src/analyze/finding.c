@@ -131,6 +131,30 @@ void finding_weigh(const struct analyzer *analyzer, const struct conflict *confl
     finding_set_reason(finding, reason);
 }
 
+/* ---- Accesses of the host ------------------------------------------------------------------- */
+
+bool finding_is_source_access(const struct event *event)
+{
+    return event->access_count > 0 && event->accesses[0].operand == 1;
+}
+
+struct finding finding_of_host_access(const struct analyzer *analyzer, enum hypothesis hypothesis,
+                                      const struct event *event)
+{
+    /* The instruction was caught in the act, before any wait: nothing is left to be explained. */
+    struct finding draft = finding_draft(hypothesis, FINDING_DIRECT);
+    draft.attribution = FINDING_CULPRIT;
+    draft.cause = place_of_event(analyzer, event);
+    draft.other = place_of_id(analyzer, event->cause_id, 0);
+    draft.expected = event->host_access.address - event->host_access.copy_address;
+    draft.found = event->host_access.copy_bytes;
+    if (event->flags & EVENT_MAY_TELL) {
+        draft.certainty = FINDING_POSSIBLE;
+        finding_set_reason(&draft, REASON_FLAG);
+    }
+    return draft;
+}
+
 /* ---- Adding --------------------------------------------------------------------------------- */
 
 static bool is_alike(const struct finding *a, const struct finding *b)

@@ -135,6 +135,7 @@ enum finding_reason {
     REASON_PARTLY_WRITTEN,
     REASON_UNSEEN_WRITER,
     REASON_KERNEL_READS,
+    REASON_FLAG,
     REASON_COUNT
 };
 const char *finding_reason_name(enum finding_reason reason);    /* "near-address"; NONE: "" */
@@ -220,6 +221,9 @@ enum finding_defect {
     DEFECT_TOO_MANY_TILES,
     DEFECT_UNKNOWN_TO_RUNTIME,
     DEFECT_REFUSED,
+    DEFECT_HOST_READ_EARLY,
+    DEFECT_HOST_WRITE_EARLY,
+    DEFECT_HOST_REWRITE,
     DEFECT_COUNT
 };
 

@@ -74,6 +74,7 @@ static const char *const reason_names[] = {
     [REASON_PARTLY_WRITTEN] = "partly-written",
     [REASON_UNSEEN_WRITER] = "unseen-writer",
     [REASON_KERNEL_READS] = "kernel-reads",
+    [REASON_FLAG] = "maybe-flag",
 };
 _Static_assert(COUNT_OF(reason_names) == REASON_COUNT, "every reason has a name");
 

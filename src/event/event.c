@@ -19,6 +19,7 @@
 #define ADDRESS FROZEN
 #define STATE FROZEN
 #define SIDE FROZEN
+#define TRAPS FROZEN
 #define ORDER FROZEN
 #include "event/numbers.def"
 
@@ -45,6 +46,12 @@ static const char *const domain_names[] = {
 #include "event/numbers.def"
 };
 _Static_assert(COUNT_OF(domain_names) == EVENT_ERROR_DOMAIN_COUNT, "every domain has a name");
+
+static const char *const traps_names[] = {
+#define TRAPS(value, number, name) [value] = name,
+#include "event/numbers.def"
+};
+_Static_assert(COUNT_OF(traps_names) == EVENT_TRAPS_COUNT, "every state has a name");
 
 static const uint8_t payloads[] = {
     [EVENT_DEVICE_OPEN] = EVENT_PAYLOAD_DEVICE,
@@ -74,6 +81,8 @@ static const uint8_t payloads[] = {
     [EVENT_SOURCE_CHANGED] = EVENT_PAYLOAD_SOURCE_CHANGE,
     [EVENT_CALL] = EVENT_PAYLOAD_CALL,
     [EVENT_OP_HASH] = EVENT_PAYLOAD_OP_HASH,
+    [EVENT_HOST_ACCESS] = EVENT_PAYLOAD_HOST_ACCESS,
+    [EVENT_HOST_TRAPS] = EVENT_PAYLOAD_HOST_TRAPS,
 };
 _Static_assert(COUNT_OF(payloads) == EVENT_KIND_COUNT, "every kind says what it has");
 
@@ -98,6 +107,8 @@ FITS(scan);
 FITS(source_change);
 FITS(call);
 FITS(op_hash);
+FITS(host_access);
+FITS(host_traps);
 
 enum event_payload event_payload_of(enum event_kind kind)
 {
@@ -133,6 +144,11 @@ enum event_error_domain event_error_domain_of(const char *device_kind)
     if (strcmp(device_kind, "cuda") == 0)
         return EVENT_ERROR_CUDA;
     return strcmp(device_kind, "hip") == 0 ? EVENT_ERROR_HIP : EVENT_ERROR_NONE;
+}
+
+const char *event_traps_name(enum event_traps state)
+{
+    return (unsigned)state < EVENT_TRAPS_COUNT ? traps_names[state] : "unknown";
 }
 
 /* Without a default: a flag that is missing in numbers.def does not compile. */

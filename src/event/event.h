@@ -164,6 +164,17 @@ struct event_op_hash {
     uint8_t when; /* EVENT_READ: right before the launch, EVENT_WRITE: right after it */
 };
 
+/* EVENT_HOST_ACCESS. accesses[0]: the bytes, as far as known at least the first, and how. */
+struct event_host_access {
+    uint64_t address, bytes;           /* bytes 0: of one instruction, whose size is not known */
+    uint64_t copy_address, copy_bytes; /* of host memory that the copy or fill uses */
+};
+
+/* EVENT_HOST_TRAPS. */
+struct event_host_traps {
+    uint64_t state; /* enum event_traps */
+};
+
 #define EVENT_PAYLOAD_WORDS 4
 
 /* Which of them a kind has. */
@@ -186,6 +197,8 @@ enum event_payload {
     EVENT_PAYLOAD_SOURCE_CHANGE,
     EVENT_PAYLOAD_CALL,
     EVENT_PAYLOAD_OP_HASH,
+    EVENT_PAYLOAD_HOST_ACCESS,
+    EVENT_PAYLOAD_HOST_TRAPS,
     EVENT_PAYLOAD_COUNT
 };
 
@@ -235,6 +248,8 @@ struct event {
         struct event_source_change source_change;
         struct event_call call;
         struct event_op_hash op_hash;
+        struct event_host_access host_access;
+        struct event_host_traps host_traps;
     };
     struct event_access accesses[EVENT_ACCESS_LIMIT];
 

@@ -54,6 +54,10 @@ enum event_kind {
        graph that is being captured. */
     EVENT_CALL = 31,
     EVENT_OP_HASH = 32, /* digest of an operand of an earlier launch (cause_id, operand) */
+    /* Foreign programs only: the program touched host memory that an earlier copy or fill
+     * (cause_id) was still using. EVENT_MAY_TELL: it may have been a look at a flag. */
+    EVENT_HOST_ACCESS = 33,
+    EVENT_HOST_TRAPS = 34, /* foreign programs only: such memory is watched, or no longer */
     EVENT_KIND_COUNT
 };
 
@@ -138,6 +142,18 @@ enum event_access_mode { EVENT_READ = 1, EVENT_WRITE = 2, EVENT_UPDATE = 3, EVEN
 
 /* The bytes of a foreign copy to the device that are looked at for EVENT_HAS_ADDRESSES. */
 #define EVENT_ADDRESSES_LOOKED 65536u
+/* What became of page traps on host memory. */
+enum event_traps {
+    EVENT_TRAPS_ON = 0,
+    EVENT_TRAPS_LIMIT = 1,   /* for now no more ranges fit into the process's mappings */
+    EVENT_TRAPS_SIGNAL = 2,  /* off: the program took SIGSEGV in a way that is not seen */
+    EVENT_TRAPS_RING = 3,    /* off: it uses io_uring, which fails on protected memory */
+    EVENT_TRAPS_ASYNC = 4,   /* off: it uses the kernel's asynchronous I/O, likewise */
+    EVENT_TRAPS_REFUSED = 5, /* off: memory cannot be protected here */
+    EVENT_TRAPS_COUNT
+};
+
+const char *event_traps_name(enum event_traps state); /* "io-uring": a stable slug */
 
 /* ---- Faults and flags ----------------------------------------------------------------------- */
 
@@ -175,7 +191,8 @@ enum event_flag {
                                    nowhere */
     EVENT_MAY_TELL =
         32768, /* of work: it may write memory from which the host learns that earlier work is done;
-                  of a rewritten source: the host may have learned that its copy was done */
+                  of a rewritten source: the host may have learned that its copy was done; of an
+                  access of the host: it may have been a look at a flag */
     EVENT_SWEPT = 65536,  /* of a canary: the work ran alone, and all canaries of the device
                              were checked after the work before it */
     EVENT_FRESH = 131072, /* of a buffer of a foreign program: device memory of its own, in which

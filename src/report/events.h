@@ -46,7 +46,8 @@ enum events_form {
     EVENTS_HASH,
     EVENTS_STATE, /* these three: a word, by events_field_word */
     EVENTS_KNOWN,
-    EVENTS_WHEN
+    EVENTS_WHEN,
+    EVENTS_TRAPS /* enum event_traps */
 };
 
 struct events_field {

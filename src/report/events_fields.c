@@ -93,6 +93,18 @@ static void add_digests(struct list *list, const struct event *event)
     }
 }
 
+static void add_host(struct list *list, const struct event *event)
+{
+    if (event->kind == EVENT_HOST_TRAPS) {
+        add(list, "state", EVENTS_TRAPS, event->host_traps.state);
+        return;
+    }
+    add(list, "address", EVENTS_ADDRESS, event->host_access.address);
+    add_if(list, "bytes", EVENTS_NUMBER, event->host_access.bytes);
+    add(list, "copy_address", EVENTS_ADDRESS, event->host_access.copy_address);
+    add(list, "copy_bytes", EVENTS_NUMBER, event->host_access.copy_bytes);
+}
+
 static void add_values(struct list *list, const struct event *event)
 {
     if (event->kind == EVENT_TRAP) {
@@ -151,6 +163,10 @@ size_t events_fields(const struct event *event, struct events_field fields[EVENT
     case EVENT_PAYLOAD_OP_HASH:
         add_digests(&list, event);
         break;
+    case EVENT_PAYLOAD_HOST_ACCESS:
+    case EVENT_PAYLOAD_HOST_TRAPS:
+        add_host(&list, event);
+        break;
     case EVENT_PAYLOAD_CALL:
         add_if(&list, "handle", EVENTS_NUMBER, event->call.handle);
         break;
@@ -169,6 +185,8 @@ const char *events_field_word(const struct events_field *field)
         return field->value < COUNT_OF(states) ? states[field->value] : "unknown";
     if (field->form == EVENTS_KNOWN)
         return field->value < COUNT_OF(known) ? known[field->value] : "unknown";
+    if (field->form == EVENTS_TRAPS)
+        return event_traps_name((enum event_traps)field->value);
     if (field->form == EVENTS_WHEN)
         return field->value == EVENT_READ ? "before" : "after";
     return NULL;

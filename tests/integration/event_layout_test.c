@@ -151,6 +151,13 @@ static void add_payloads(struct text *out)
                                                   PAYLOAD(source_change, digest_before),
                                                   PAYLOAD(source_change, digest_now) };
     static const struct field call[] = { PAYLOAD(call, handle) };
+    static const struct field host_access[] = {
+        PAYLOAD(host_access, address),
+        PAYLOAD(host_access, bytes),
+        PAYLOAD(host_access, copy_address),
+        PAYLOAD(host_access, copy_bytes),
+    };
+    static const struct field host_traps[] = { PAYLOAD(host_traps, state) };
     static const struct field op_hash[] = { PAYLOAD(op_hash, digest), PAYLOAD(op_hash, when) };
     add_payload(out, "device-open", device, COUNT_OF(device));
     add_payload(out, "buffer-create, buffer-destroy", buffer, COUNT_OF(buffer));
@@ -169,6 +176,8 @@ static void add_payloads(struct text *out)
     add_payload(out, "source-changed", source_change, COUNT_OF(source_change));
     add_payload(out, "call", call, COUNT_OF(call));
     add_payload(out, "op-hash", op_hash, COUNT_OF(op_hash));
+    add_payload(out, "host-access", host_access, COUNT_OF(host_access));
+    add_payload(out, "host-traps", host_traps, COUNT_OF(host_traps));
 }
 
 static bool add_file(struct text *out)
@@ -319,6 +328,7 @@ static void add_numbers(struct text *out)
 #define ADDRESS(value, number, name) add_number(&numbers, "address of a fault", value, name);
 #define STATE(value, number, name) add_number(&numbers, "error state", value, name);
 #define SIDE(value, number, name) add_number(&numbers, "side of an address", value, name);
+#define TRAPS(value, number, name) add_number(&numbers, "state of page traps", value, name);
 #define ORDER(value, number, name) add_number(&numbers, "order of crumbs", value, name);
 #include "event/numbers.def"
     text_add(out, " |\n");

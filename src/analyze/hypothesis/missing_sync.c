@@ -1,5 +1,5 @@
 /* missing_sync.c - two accesses to the same bytes, at least one a write, and nothing that orders
- * them; or bytes that the host read without waiting for their copy. Two copies are
+ * them; or bytes that the host used without waiting for their copy. Two copies are
  * overlapping_copies.c's. */
 #include "analyze/analyze_impl.h"
 
@@ -43,9 +43,21 @@ static void on_hash(struct analyzer *analyzer, const struct event *event)
     finding_add(analyzer, &draft);
 }
 
+/* The program touched what a copy was still to write. */
+static void on_host_access(struct analyzer *analyzer, const struct event *event)
+{
+    analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 1, 1);
+    if (finding_is_source_access(event))
+        return; /* staging_reuse.c's */
+    struct finding draft = finding_of_host_access(analyzer, HYPOTHESIS_MISSING_SYNC, event);
+    finding_add(analyzer, &draft);
+}
+
 static void on_event(struct analyzer *analyzer, const struct event *event)
 {
-    if (event->kind == EVENT_TICKET_REDEEM)
+    if (event->kind == EVENT_HOST_ACCESS)
+        on_host_access(analyzer, event);
+    else if (event->kind == EVENT_TICKET_REDEEM)
         on_redeem(analyzer, event);
     else if (event->kind == EVENT_TRANSFER_HASH)
         on_hash(analyzer, event);

@@ -1,5 +1,6 @@
 /* staging_reuse.c - staging memory used again while somebody still needs what is in it: a slot
- * taken while its ticket is out, a ticket used after its release. */
+ * taken while its ticket is out, a ticket used after its release,
+ * a source rewritten before its copy was waited for. */
 #include "analyze/analyze_impl.h"
 
 /* Two copies out on two streams, unordered, are overlapping_copies.c's. */
@@ -53,6 +54,10 @@ static void on_source_changed(struct analyzer *analyzer, const struct event *eve
 
 static void on_event(struct analyzer *analyzer, const struct event *event)
 {
+    if (event->kind == EVENT_HOST_ACCESS && finding_is_source_access(event)) {
+        struct finding draft = finding_of_host_access(analyzer, HYPOTHESIS_STAGING_REUSE, event);
+        finding_add(analyzer, &draft);
+    }
     if (event->kind == EVENT_SOURCE_CHANGED)
         on_source_changed(analyzer, event);
     bool copies = event->kind == EVENT_COPY_OUT || event->kind == EVENT_COPY_IN;

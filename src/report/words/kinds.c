@@ -63,6 +63,10 @@ static const struct kind_words kinds[] = {
     [EVENT_SOURCE_CHANGED] = { { "rewriting of the source", "reescritura del origen" }, OF, true },
     [EVENT_HIDDEN_ORDER] = { { "order that cannot be seen", "orden que no se ve" }, IN, false },
     [EVENT_CALL] = { { "call", "llamada" }, OF, true },
+    [EVENT_HOST_ACCESS] = { { "host access", "acceso del anfitrión" }, OF, false },
+    [EVENT_HOST_TRAPS] = { { "watch over host memory", "vigilancia de la memoria del anfitrión" },
+                           OF,
+                           true },
     [EVENT_OP_HASH] = { { "hash of an operand", "hash de un operando" }, OF, false },
 };
 _Static_assert(COUNT_OF(kinds) == EVENT_KIND_COUNT, "every kind has words");
