@@ -33,7 +33,7 @@ foreach(line IN LISTS greta_layer_lines)
         endif()
     endforeach()
     list(FILTER sources EXCLUDE REGEX "/src/ops/gpu/kernels/") # of GPUs: cmake/kernels.cmake
-    list(FILTER sources EXCLUDE REGEX "/src/interpose/(cuda|hip)/") # libraries: cmake/trace.cmake
+    list(FILTER sources EXCLUDE REGEX "/src/interpose/(cuda|hip|pages)/") # libraries: cmake/trace.cmake
     if(module STREQUAL "cli")
         list(FILTER sources EXCLUDE REGEX "/main\\.c$")
     endif()

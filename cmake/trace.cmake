@@ -29,6 +29,21 @@ endfunction()
 greta_trace_library(cuda cuda exports.map "inject|cupti")
 greta_trace_library(cupti cuda exports_cupti.map "preload|wrappers|ranges_nvtx")
 greta_trace_library(hip hip exports.map "")
+# Page traps: a library of its own, which only greta trace --trap-host preloads. Its wrappers have
+# their own signatures of functions that the C library may declare with attributes.
+file(GLOB pages_sources CONFIGURE_DEPENDS src/interpose/pages/*.c)
+add_library(greta_trace_pages SHARED ${pages_sources} src/interpose/next_dlsym.c)
+target_include_directories(greta_trace_pages PRIVATE src)
+target_compile_options(greta_trace_pages PRIVATE -fvisibility=hidden -fno-builtin
+                       -U_FORTIFY_SOURCE -U_FILE_OFFSET_BITS)
+if(GRETA_SANITIZE OR GRETA_FUZZ)
+    target_compile_options(greta_trace_pages PRIVATE -fno-sanitize=all)
+    target_link_options(greta_trace_pages PRIVATE -fno-sanitize=all)
+endif()
+target_link_options(greta_trace_pages PRIVATE -Wl,-z,defs)
+target_link_libraries(greta_trace_pages PRIVATE greta_warnings Threads::Threads ${CMAKE_DL_LIBS})
+install(TARGETS greta_trace_pages DESTINATION ${CMAKE_INSTALL_LIBDIR}/greta)
+
 # Their dlsym must leave no stack frame: what RTLD_NEXT means depends on the caller.
 set_source_files_properties(src/interpose/cuda/preload.c src/interpose/hip/preload.c PROPERTIES
                             COMPILE_OPTIONS "-O2;-foptimize-sibling-calls")
@@ -45,4 +60,4 @@ target_link_libraries(greta_cuda_image PUBLIC greta_base ${CMAKE_DL_LIBS} PRIVAT
 file(RELATIVE_PATH greta_library_folder ${CMAKE_INSTALL_FULL_BINDIR}/..
      ${CMAKE_INSTALL_FULL_LIBDIR}/greta)
 target_compile_definitions(greta_campaign PRIVATE GRETA_LIBRARY_FOLDER="${greta_library_folder}")
-add_dependencies(greta greta_trace_cuda greta_trace_cupti greta_trace_hip)
+add_dependencies(greta greta_trace_cuda greta_trace_cupti greta_trace_hip greta_trace_pages)

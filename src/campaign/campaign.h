@@ -220,6 +220,7 @@ struct trace_options {
     bool summary;              /* figures of the program's use of the GPU */
     bool narrow;               /* run again to narrow a window of launches */
     bool tensors;              /* PyTorch's allocator caches nothing */
+    bool trap_host;            /* page traps on host memory that queued copies use */
     enum report_language language;
     int (*take_signal)(void); /* a signal that came for the program, once; 0: none; may be NULL */
 };

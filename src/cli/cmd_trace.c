@@ -14,7 +14,7 @@ struct settings {
     const char *artifacts, *author, *language, *backend, *cupti_library;
     uint32_t records;
     int32_t error_exit_code, inconclusive_exit_code;
-    bool summary, narrow, json, quiet, cupti, tensors;
+    bool summary, narrow, tensors, trap_host, json, quiet, cupti;
 };
 
 static const struct settings defaults = {
@@ -34,6 +34,10 @@ static const struct cli_option options[] = {
     { "--tensors", NULL, CLI_FLAG, AT(tensors),
       "PyTorch: make each tensor an allocation of its own (sets PYTORCH_NO_CUDA_MEMORY_CACHING; "
       "slow)",
+      NULL, false },
+    { "--trap-host", NULL, CLI_FLAG, AT(trap_host),
+      "protect host memory that queued copies use, and find the program's accesses to it before a "
+      "wait",
       NULL, false },
     { "--error-exitcode", "N", CLI_I32, AT(error_exit_code),
       "exit with N if a root cause was found or a defect was seen, and with 4 if nothing could be "
@@ -162,6 +166,9 @@ static enum status check(const struct settings *settings, struct error *err)
         if (codes[i] < -1 || codes[i] > 255)
             return error_set(err, STATUS_USAGE, "%s: expected 0 to 255, found %d", names[i],
                              (int)codes[i]);
+    if (settings->trap_host && (settings->cupti || settings->cupti_library))
+        return error_set(err, STATUS_USAGE,
+                         "--trap-host: expected no --cupti: page traps need preloaded libraries");
     return STATUS_OK;
 }
 
@@ -191,6 +198,7 @@ static enum cli_exit run_trace(const struct cli_invocation *invocation)
         .summary = settings->summary,
         .narrow = settings->narrow,
         .tensors = settings->tensors,
+        .trap_host = settings->trap_host,
         .language = language_of(settings),
         .take_signal = take_signal,
     };
@@ -231,6 +239,10 @@ const struct cli_command cli_trace = {
         "debug information (-g). What a kernel does with a pointer is not "
         "known: findings that rest on it are called possible, with the reason, and never "
         "CONFIRMED.\n\n"
+        "With --trap-host the pages of pinned and registered memory are protected while a queued "
+        "copy uses them. An access of the program before it waited is caught at its instruction, "
+        "recorded and let through: a result that was read too early, a source that was "
+        "rewritten.\n\n"
         "The program has libgreta_trace_cuda.so and libgreta_trace_hip.so preloaded, before what "
         "LD_PRELOAD already names. With --cupti the CUDA driver loads a library instead "
         "(CUDA_INJECTION64_PATH), which needs libcupti from the CUDA toolkit or from PyTorch; GPU "
@@ -244,7 +256,8 @@ const struct cli_command cli_trace = {
                 "  greta trace --summary -- python3 infer.py\n"
                 "  greta trace --error-exitcode 99 --artifacts traces -- ./tests\n"
                 "  greta trace --error-exitcode 99 --inconclusive-exitcode 98 -- ./tests\n"
-                "  greta trace --narrow -- ./crashes_at_a_copy\n",
+                "  greta trace --narrow -- ./crashes_at_a_copy\n"
+                "  greta trace --trap-host -- ./reads_too_early\n",
     .options = options,
     .option_count = COUNT_OF(options),
     .settings_bytes = sizeof(defaults),

@@ -24,8 +24,8 @@ static void set_function(struct event *event, const char *name)
     memcpy(event->op, name, length);
 }
 
-bool translate_open(struct interpose *interpose, struct interpose_call *call, enum event_kind kind,
-                    const char *name, uint64_t site)
+bool translate_open_without_stack(struct interpose *interpose, struct interpose_call *call,
+                                  enum event_kind kind)
 {
     call->open = interpose && !interpose->disabled;
     if (!call->open)
@@ -44,8 +44,16 @@ bool translate_open(struct interpose *interpose, struct interpose_call *call, en
     event->scope = (struct event_scope){ -1, -1, "" };
     ranges_name(event);
     event->operand = EVENT_NO_OPERAND;
-    set_function(event, name);
-    event->stack_index = stack_capture(interpose, site);
+    return true;
+}
+
+bool translate_open(struct interpose *interpose, struct interpose_call *call, enum event_kind kind,
+                    const char *name, uint64_t site)
+{
+    if (!translate_open_without_stack(interpose, call, kind))
+        return false;
+    set_function(&call->event, name);
+    call->event.stack_index = stack_capture(interpose, site);
     return true;
 }
 

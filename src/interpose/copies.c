@@ -141,20 +141,48 @@ static void look_at_sources(struct interpose *interpose, struct interpose_call *
         call->argument[1]--; /* the call itself is not waited for */
     if (flags & (EVENT_SYNCHRONOUS | EVENT_STAGED))
         pending_look(interpose, stream, call->argument[1]);
-    if (flags & EVENT_MAY_WAIT)
+    if (flags & EVENT_MAY_WAIT) {
         pending_tell(interpose, stream, call->argument[1]);
+        trapped_done(interpose, stream, call->argument[1]);
+    }
 }
 
-/* The host, or another process, may read what the call writes. */
+/* The host, or another process, may read what the call writes. watched: if the host does, that is
+ * seen. */
 static void set_may_tell(struct interpose *interpose, struct interpose_call *call,
-                         struct tracked_stream *used, uint64_t target, bool opaque)
+                         struct tracked_stream *used, uint64_t target, bool opaque, bool watched)
 {
     const struct block *block = opaque ? NULL : block_find(&interpose->blocks, target);
     if (!block_is_shown(block) && !interpose->all_may_tell)
         return;
     call->event.flags |= EVENT_MAY_TELL;
-    if (used && !call->event.copy.graph_id)
-        pending_tell_before(interpose, used, false);
+    if (!used || call->event.copy.graph_id)
+        return;
+    pending_tell_before(interpose, used, false);
+    if (!watched)
+        trapped_done(interpose, (size_t)(used - interpose->streams), used->queued - 1);
+}
+
+/* Page traps on the host memory of a copy. True: its target is watched. */
+static bool watch(struct interpose *interpose, const struct interpose_call *call,
+                  const struct interpose_copy *copy, enum interpose_direction direction,
+                  const struct tracked_stream *used)
+{
+    uint8_t kind = call->event.kind;
+    bool linear = copy->rows <= 1 && copy->planes <= 1;
+    /* The runtime itself, or the system for it, uses memory that it was not shown before. */
+    if (call->event.flags & EVENT_PAGEABLE)
+        trapped_open(interpose, call->event.copy.host_address, call->event.copy.bytes);
+    if (direction == INTERPOSE_HOST || !copy->async) {
+        trapped_open(interpose, copy->source_opaque ? 0 : copy->source, copy->bytes);
+        trapped_open(interpose, copy->target_opaque ? 0 : copy->target, copy->bytes);
+    }
+    if (!linear || !copy->async || (kind != EVENT_COPY_IN && kind != EVENT_COPY_OUT))
+        return false;
+    bool source = kind == EVENT_COPY_IN;
+    return trapped_watch(interpose, call, source ? copy->source : copy->target, copy->bytes, source,
+                         used) &&
+           !source;
 }
 
 /* Device memory comes first: a finding means that range unless it says more. */
@@ -224,7 +252,8 @@ void interpose_copy_begin(struct interpose *interpose, struct interpose_call *ca
         addresses_look(interpose, call, block_find(&interpose->blocks, copy->source), copy->source,
                        footprint(copy->bytes, copy->rows, copy->source_pitch, copy->planes,
                                  copy->source_plane));
-    set_may_tell(interpose, call, used, copy->target, copy->target_opaque);
+    bool watched = watch(interpose, call, copy, direction, used);
+    set_may_tell(interpose, call, used, copy->target, copy->target_opaque, watched);
     /* A pointer may be written to a variable on the device. */
     if (copy->target_opaque && interpose->backend->runtime == INTERPOSE_HIP)
         interpose->kernels_may_tell = true;
@@ -249,7 +278,9 @@ void interpose_fill_begin(struct interpose *interpose, struct interpose_call *ca
                                       block ? copy_memory_of((enum interpose_memory)block->memory)
                                             : COPY_UNKNOWN));
     uint64_t bytes = footprint(fill->bytes, fill->rows, fill->pitch, 0, 0);
-    set_may_tell(interpose, call, used, fill->target, false);
+    bool watched = fill->rows <= 1 &&
+                   trapped_watch(interpose, call, fill->target, bytes, false, used);
+    set_may_tell(interpose, call, used, fill->target, false, watched);
     if (used && !call->event.copy.graph_id && block_side(block) == EVENT_SIDE_HOST && bytes)
         pending_write(interpose, fill->target, bytes, used);
     if (used)

@@ -84,6 +84,7 @@ static void release(struct interpose *interpose)
     free(interpose->marks);
     free(interpose->graphs);
     free(interpose->names);
+    free(interpose->trapped);
     free(interpose);
 }
 
@@ -164,6 +165,7 @@ struct interpose *interpose_open(const struct interpose_backend *backend, const 
         return NULL;
     }
     interpose->observer = flight_observer(interpose->flight);
+    trapped_start(interpose);
     return interpose;
 }
 

@@ -34,6 +34,8 @@ struct interpose_backend {
     /* Waits for all work of the device and returns the runtime's code. Called only in a rerun with
      * --narrow, after each of the launches that it waits for. */
     int32_t (*synchronise)(void);
+    /* Is this thread inside a wrapped call? NULL: it is not known, and no page traps are set. */
+    bool (*is_inside)(void);
 };
 
 struct interpose;

@@ -8,6 +8,7 @@
 
 #include "event/flight.h"
 #include "interpose/interpose.h"
+#include "interpose/traps.h"
 
 #include <pthread.h>
 
@@ -101,6 +102,11 @@ struct pending_copy {
     bool reported; /* the host may have learned in an unseen way that the copy is done */
 };
 
+/* Copies whose host memory is protected (trapped.c). */
+#define TRAPPED_LIMIT 4097u /* one more than there can be traps, so that a trap is refused */
+#define TRAPPED_PAGE_BYTES 4096u
+struct trapped_copy;
+
 /* ---- Names ---------------------------------------------------------------------------------- */
 
 #define NAME_CACHE 4096u
@@ -137,6 +143,9 @@ struct interpose {
     size_t pending_count;
     uint8_t samples[PENDING_SAMPLE_BYTES]; /* of the source that is being compared */
     uint64_t started_ns, compared_bytes;   /* what comparing whole sources has cost (digest.c) */
+    struct trapped_copy *trapped;          /* TRAPPED_LIMIT; NULL: there are no page traps */
+    size_t trapped_count;
+    struct trap_listener listener;
     bool pending_blind; /* a write did not fit: no source is compared until all work is done */
     /* Pointers that the program passed in a way that is not followed: a kernel may have a pointer
      * to host memory in a variable; another process may have memory or events of this one. */
@@ -157,6 +166,9 @@ bool translate_open(struct interpose *interpose, struct interpose_call *call, en
                     const char *name, uint64_t site);
 /* The event gets the name of the range that its thread is in. */
 void ranges_name(struct event *event);
+/* The same without a call stack, for what is no call; usable in a signal handler. */
+bool translate_open_without_stack(struct interpose *interpose, struct interpose_call *call,
+                                  enum event_kind kind);
 /* Writes the event; the runtime may be called now. */
 void translate_tell(struct interpose *interpose, struct interpose_call *call);
 /* Writes an event with its end at once. */
@@ -216,13 +228,32 @@ void pending_tell(struct interpose *interpose, size_t stream, uint64_t queued);
 void pending_tell_before(struct interpose *interpose, struct tracked_stream *stream, bool gate);
 /* The memory is freed: it must not be read any more. */
 void pending_forget(struct interpose *interpose, uint64_t address, uint64_t bytes);
+/* Page traps on the host memory that the work just given to the stream uses; false: it is not
+ * watched. The memory is protected when the call has ended. */
+bool trapped_watch(struct interpose *interpose, const struct interpose_call *call, uint64_t address,
+                   uint64_t bytes, bool source, const struct tracked_stream *stream);
+void trapped_settle(struct interpose *interpose, const struct interpose_call *call);
+/* As pending_done, pending_share and pending_forget. trapped_done is also for work of which the
+ * host may have learned that it is done. */
+void trapped_done(struct interpose *interpose, size_t stream, uint64_t queued);
+void trapped_share(struct interpose *interpose, size_t stream, uint64_t queued);
+void trapped_forget(struct interpose *interpose, uint64_t address, uint64_t bytes);
+/* The program was seen to write what the copy reads. */
+bool trapped_was_rewritten(struct interpose *interpose, uint64_t event_id);
+/* The runtime may read or write there itself. */
+void trapped_open(struct interpose *interpose, uint64_t address, uint64_t bytes);
 void graph_settle(struct interpose *interpose, struct interpose_call *call);
 struct tracked_graph *graph_find(const struct interpose *interpose, uint64_t handle);
 /* The graph's id; makes the graph's event if there is none yet. */
 uint64_t graph_take(struct interpose *interpose, uint64_t handle);
 
+/* Without a lock: begins to watch, if the library of page traps is there. */
+void trapped_start(struct interpose *interpose);
+
 /* Number of the calling stack in the flight file, or 0. */
 uint32_t stack_capture(struct interpose *interpose, uint64_t site);
+/* Number of a stack that somebody else unwound. */
+uint32_t stack_number(struct interpose *interpose, const uint64_t *frames, size_t count);
 /* The flight file is closed: its numbers are void. */
 void stack_forget(const struct flight *flight);
 /* The short name of a kernel: the function without namespace and arguments. */

@@ -82,6 +82,11 @@ void interpose_alloc_begin(struct interpose *interpose, struct interpose_call *c
             event->buffer.graph_id = used->capture_id;
         pthread_mutex_unlock(&interpose->lock);
     }
+    if (memory == INTERPOSE_REGISTERED) { /* the system must be able to read and write it */
+        pthread_mutex_lock(&interpose->lock);
+        trapped_open(interpose, 0, UINT64_MAX);
+        pthread_mutex_unlock(&interpose->lock);
+    }
     translate_tell(interpose, call);
 }
 
@@ -180,6 +185,7 @@ static void set_free_behaviour(struct interpose *interpose, struct event *event,
         return;
     event->flags |= EVENT_MAY_WAIT;
     pending_tell(interpose, SIZE_MAX, 0);
+    trapped_done(interpose, SIZE_MAX, 0);
 }
 
 /* Removed now, before the runtime may give its addresses to another thread. */
@@ -280,6 +286,9 @@ void translate_settle(struct interpose *interpose, struct interpose_call *call)
 {
     pthread_mutex_lock(&interpose->lock);
     const struct event *event = &call->event;
+    trapped_settle(interpose, call);
+    if (event->check == EVENT_CHECK_LOST)
+        trapped_done(interpose, SIZE_MAX, 0);
     bool done = event->outcome == EVENT_DONE;
     if (event->kind == EVENT_BUFFER_DESTROY)
         settle_free(interpose, call);

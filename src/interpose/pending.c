@@ -64,6 +64,7 @@ void pending_add(struct interpose *interpose, struct interpose_call *call,
 
 void pending_share(struct interpose *interpose, size_t stream, uint64_t queued)
 {
+    trapped_share(interpose, stream, queued);
     for (size_t i = 0; i < interpose->pending_count; i++) {
         struct pending_copy *copy = &interpose->pending[i];
         if (copy->stream == stream && copy->queued <= queued)
@@ -97,7 +98,8 @@ static void look(struct interpose *interpose, struct pending_copy *copy)
     uint64_t now = digest_of(interpose, copy); /* freed memory counts as changed */
     if (now == copy->digest)
         return;
-    tell_changed(interpose, copy, now);
+    if (!trapped_was_rewritten(interpose, copy->event_id)) /* by whom is known then */
+        tell_changed(interpose, copy, now);
     copy->digest = now;
 }
 
@@ -123,9 +125,12 @@ void pending_tell(struct interpose *interpose, size_t stream, uint64_t queued)
 
 void pending_tell_before(struct interpose *interpose, struct tracked_stream *stream, bool gate)
 {
-    if (gate)
+    size_t place = (size_t)(stream - interpose->streams);
+    if (gate) {
         stream->gate = stream->queued;
-    pending_tell(interpose, (size_t)(stream - interpose->streams), stream->queued - 1);
+        trapped_done(interpose, place, stream->queued - 1);
+    }
+    pending_tell(interpose, place, stream->queued - 1);
 }
 
 /* Sources with bytes there are compared now: later they may hold what the device wrote. */
@@ -169,6 +174,7 @@ void pending_write(struct interpose *interpose, uint64_t address, uint64_t bytes
 void pending_done(struct interpose *interpose, size_t stream, uint64_t queued)
 {
     size_t kept = 0;
+    trapped_done(interpose, stream, queued);
     for (size_t i = 0; i < interpose->stream_count; i++) {
         struct tracked_stream *waited = &interpose->streams[i];
         uint64_t done = stream == SIZE_MAX ? waited->queued : i == stream ? queued : 0;
@@ -190,6 +196,7 @@ void pending_done(struct interpose *interpose, size_t stream, uint64_t queued)
 void pending_forget(struct interpose *interpose, uint64_t address, uint64_t bytes)
 {
     size_t kept = 0;
+    trapped_forget(interpose, address, bytes);
     for (size_t i = 0; i < interpose->pending_count; i++) {
         const struct pending_copy *copy = &interpose->pending[i];
         bool everywhere = copy->writes && copy->bytes == PENDING_EVERYWHERE;

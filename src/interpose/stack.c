@@ -113,19 +113,18 @@ static _Unwind_Reason_Code walk_frame(struct _Unwind_Context *context, void *arg
     return _URC_NO_REASON;
 }
 
-static uint64_t hash_of(const struct remembered *stack, uint32_t from)
+static uint64_t hash_of(const uint64_t *frames, size_t count)
 {
     uint64_t hash = UINT64_C(0x9E3779B97F4A7C15);
-    for (uint32_t i = from; i < stack->count; i++)
-        hash = (hash ^ stack->frames[i]) * UINT64_C(0xff51afd7ed558ccd) + (hash >> 29);
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ frames[i]) * UINT64_C(0xff51afd7ed558ccd) + (hash >> 29);
     return hash ? hash : 1;
 }
 
-/* The stack's number; a new one if the stack is new. Frames of this library are cut off. */
-static uint32_t number_of(struct flight *flight, const struct remembered *stack)
+/* The stack's number; a new one if the stack is new. */
+static uint32_t number_of(struct flight *flight, const uint64_t *frames, size_t count)
 {
-    uint32_t own = stack->count > 1 ? 1 : 0;
-    uint64_t hash = hash_of(stack, own);
+    uint64_t hash = hash_of(frames, count);
     pthread_mutex_lock(&stacks.lock);
     size_t place = (size_t)(hash % STACKS_KNOWN);
     uint32_t number = 0;
@@ -138,12 +137,12 @@ static uint32_t number_of(struct flight *flight, const struct remembered *stack)
         }
     }
     if (number == 0) {
-        for (uint32_t i = own; i < stack->count; i++)
-            if (!module_known(flight, stack->frames[i])) {
+        for (size_t i = 0; i < count; i++)
+            if (!module_known(flight, frames[i])) {
                 dl_iterate_phdr(add_modules, flight);
                 break;
             }
-        number = flight_add_stack(flight, &stack->frames[own], stack->count - own);
+        number = flight_add_stack(flight, frames, count);
         if (number && stacks.known[place].number == 0) {
             stacks.known[place].hash = hash;
             stacks.known[place].flight = flight;
@@ -209,8 +208,16 @@ uint32_t stack_capture(struct interpose *interpose, uint64_t site)
     _Unwind_Backtrace(walk_frame, &walk);
     if (fresh.count == 0)
         return 0;
-    fresh.number = number_of(interpose->flight, &fresh);
+    uint32_t own = fresh.count > 1 ? 1 : 0; /* a frame of this library */
+    fresh.number = number_of(interpose->flight, fresh.frames + own, fresh.count - own);
     if (stack && walk.exact)
         *stack = fresh;
     return fresh.number;
+}
+
+uint32_t stack_number(struct interpose *interpose, const uint64_t *frames, size_t count)
+{
+    if (count > FLIGHT_STACK_FRAMES)
+        count = FLIGHT_STACK_FRAMES;
+    return count ? number_of(interpose->flight, frames, count) : 0;
 }

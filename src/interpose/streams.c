@@ -83,12 +83,18 @@ struct tracked_stream *stream_use(struct interpose *interpose, struct interpose_
     return used;
 }
 
+/* Until its next work is waited for. */
+static void stream_hold(struct tracked_stream *stream)
+{
+    stream->gate = stream->queued + 1;
+}
+
 /* Work after work that the host may hold back is held back with it. */
 static void take_gate(struct tracked_stream *stream, const struct tracked_stream *other,
                       uint64_t queued)
 {
     if (other->gate > other->done && other->gate <= queued)
-        stream->gate = stream->queued + 1; /* until its next work is waited for */
+        stream_hold(stream);
 }
 
 void stream_queue(struct interpose *interpose, struct tracked_stream *stream)
@@ -107,6 +113,11 @@ void stream_queue(struct interpose *interpose, struct tracked_stream *stream)
         const struct tracked_stream *other = &interpose->streams[copy->stream];
         if (other != stream && (stream->legacy ? other->blocking || other->legacy : other->legacy))
             copy->shared = true;
+    }
+    for (size_t i = 0; interpose->trapped_count && i < interpose->stream_count; i++) {
+        const struct tracked_stream *other = &interpose->streams[i];
+        if (other != stream && (stream->legacy ? other->blocking || other->legacy : other->legacy))
+            trapped_share(interpose, i, other->queued);
     }
 }
 
@@ -292,7 +303,7 @@ void interpose_hidden_order(struct interpose *interpose, const char *name,
     if (!translate_open(interpose, &call, EVENT_HIDDEN_ORDER, name, 0))
         return;
     pthread_mutex_lock(&interpose->lock);
-    const struct tracked_stream *used = stream_use(interpose, &call, stream);
+    struct tracked_stream *used = stream_use(interpose, &call, stream);
     bool captured = used && used->capture_id;
     if (captured)
         interpose->hidden_captures[interpose->hidden_capture_count++ % HIDDEN_CAPTURE_LIMIT] =
@@ -302,6 +313,8 @@ void interpose_hidden_order(struct interpose *interpose, const char *name,
     if (used) {
         pending_done(interpose, (size_t)(used - interpose->streams), used->queued);
         pending_write(interpose, 0, PENDING_EVERYWHERE, used);
+        if (interpose->trapped)
+            stream_hold(used); /* until the host lets it go, its memory may be the host's */
     }
     pthread_mutex_unlock(&interpose->lock);
     if (captured)

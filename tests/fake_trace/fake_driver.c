@@ -113,7 +113,7 @@ static result use(stream on)
 {
     if (on && on->destroyed)
         abort();
-    return OK;
+    return fake_late_run(on);
 }
 
 EXPORT result cuStreamSynchronize(stream on)
@@ -131,7 +131,7 @@ EXPORT result cuCtxSynchronize(void)
 {
     result code = OK;
     fake_tell(0, 17, "cuCtxSynchronize", NULL, &code, NULL);
-    code = fake_lost ? ILLEGAL_ADDRESS : OK;
+    code = fake_lost ? ILLEGAL_ADDRESS : fake_late_run(NULL);
     fake_tell(1, 17, "cuCtxSynchronize", NULL, &code, NULL);
     return code;
 }
@@ -139,7 +139,7 @@ EXPORT result cuCtxSynchronize(void)
 /* Done when it is asked for the second time. */
 static result passed(int *asked)
 {
-    return (*asked)++ ? OK : NOT_READY;
+    return (*asked)++ ? fake_late_run(NULL) : NOT_READY;
 }
 
 EXPORT result cuStreamQuery(stream on)

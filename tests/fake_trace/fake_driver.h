@@ -40,6 +40,17 @@ int fake_is_device(address pointer, size_t bytes);
 /* It was given out by fake_make in parts: mapped and unmapped. */
 result fake_set_alive(address pointer, size_t bytes, int alive);
 
+/* ---- Work that is done late ------------------------------------------------------------------ */
+
+/* With FAKE_TRACE_LATE asynchronous copies from and to pinned memory are done when something waits
+ * for them, through a second mapping of the memory: as by a device, whatever the program's own
+ * mapping allows. False: the copy is to be done at once. */
+int fake_late(address target, address source, size_t bytes, stream on);
+/* Does what was left of the stream's copies; NULL: of all. */
+result fake_late_run(stream on);
+/* Pinned memory, mapped twice. NULL: there is none. */
+void *fake_pinned(size_t bytes);
+
 /* ---- A context's end ------------------------------------------------------------------------ */
 
 /* Frees all device memory and all pinned memory, and begins a new context. */

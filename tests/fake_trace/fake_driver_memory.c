@@ -1,5 +1,4 @@
 /* fake_driver_memory.c - memory of the emulated driver, copies and fills; see fake_trace.h. */
-#define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "fake_driver.h"
 
 #include <stdlib.h>
@@ -105,8 +104,8 @@ static size_t pinned_count;
 
 static result host_alloc(void **pointer, size_t bytes)
 {
-    *pointer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (*pointer == MAP_FAILED || pinned_count == BLOCK_LIMIT)
+    *pointer = fake_pinned(bytes);
+    if (!*pointer || pinned_count == BLOCK_LIMIT)
         return INVALID_VALUE;
     pinned[pinned_count].memory = *pointer;
     pinned[pinned_count++].bytes = bytes;
@@ -126,6 +125,7 @@ EXPORT result cuMemHostAlloc(void **pointer, size_t bytes, unsigned int flags)
 /* NULL frees all. */
 static result host_free(const void *pointer)
 {
+    fake_late_run(NULL);
     for (size_t i = 0; i < pinned_count; i++)
         if (!pointer || pinned[i].memory == pointer)
             mprotect(pinned[i].memory, pinned[i].bytes, PROT_NONE);
@@ -158,6 +158,9 @@ static result move(const struct copy *copy, int to_device, int from_device)
     if ((to_device && !fake_is_device(copy->target, copy->bytes)) ||
         (from_device && !fake_is_device(copy->source, copy->bytes)))
         return INVALID_VALUE;
+    if (copy->on && !copy->on->capturing &&
+        fake_late(copy->target, copy->source, copy->bytes, copy->on))
+        return OK;
     if (!copy->on || !copy->on->capturing)
         memmove((void *)(uintptr_t)copy->target, (const void *)(uintptr_t)copy->source,
                 copy->bytes);

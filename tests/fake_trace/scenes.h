@@ -17,8 +17,7 @@ void open_scene(struct scene *scene);
 function kernel(const char *name);
 void launch(function which, address target, address source, stream on);
 
-/* In scenes.c, scenes_order.c, scenes_threads.c, scenes_contents.c, scenes_ptx.c and
- * scenes_ranges.c. SCENE(its name, its function). */
+/* In scenes*.c. SCENE(its name, its function). */
 #define SCENES                                                                                     \
     SCENE("all-kinds", all_kinds)                                                                  \
     SCENE("pool-freed", pool_freed)                                                                \
@@ -71,7 +70,31 @@ void launch(function which, address target, address source, stream on);
     SCENE("proven-reader-overwritten", proven_reader_overwritten)                                  \
     SCENE("proven-struct", proven_struct)                                                          \
     SCENE("unproven-struct", unproven_struct)                                                      \
-    SCENE("ranges", ranges)
+    SCENE("ranges", ranges)                                                                        \
+    SCENE("early-read", early_read)                                                                \
+    SCENE("early-write", early_write)                                                              \
+    SCENE("late-write", late_write)                                                                \
+    SCENE("early-read-of-few", early_read_of_few)                                                  \
+    SCENE("early-read-of-own", early_read_of_own)                                                  \
+    SCENE("read-after-waits", read_after_waits)                                                    \
+    SCENE("read-after-flag", read_after_flag)                                                      \
+    SCENE("source-read", source_read)                                                              \
+    SCENE("neighbours", neighbours)                                                                \
+    SCENE("edges-of-own", edges_of_own)                                                            \
+    SCENE("given-again", given_again)                                                              \
+    SCENE("waited-elsewhere", waited_elsewhere)                                                    \
+    SCENE("many-traps", many_traps)                                                                \
+    SCENE("own-handler", own_handler)                                                              \
+    SCENE("null-read", null_read)                                                                  \
+    SCENE("blocked-signals", blocked_signals)                                                      \
+    SCENE("trap-crowd", trap_crowd)                                                                \
+    SCENE("forked", forked)                                                                        \
+    SCENE("early-system-write", early_system_write)                                                \
+    SCENE("late-system-read", late_system_read)                                                    \
+    SCENE("early-file-write", early_file_write)                                                    \
+    SCENE("neighbour-system-calls", neighbour_system_calls)                                        \
+    SCENE("ring", ring)                                                                            \
+    SCENE("signal-taken", signal_taken)
 
 #define SCENE(name, function) void function(struct scene *scene);
 SCENES

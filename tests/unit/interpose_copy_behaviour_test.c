@@ -42,7 +42,7 @@ static struct interpose *open_with(struct temp_folder *folder, enum interpose_ru
 {
     static struct interpose_backend backends[INTERPOSE_RUNTIME_COUNT];
     backends[runtime] = (struct interpose_backend){ "test", runtime, never_fatal,
-                                                    nothing_to_wait_for };
+                                                    nothing_to_wait_for, NULL };
     temp_folder_init(folder);
     struct interpose *trace = interpose_open(&backends[runtime], folder->path, "test", 4096);
     assert_non_null(trace);

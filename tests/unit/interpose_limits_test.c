@@ -23,7 +23,8 @@ static int32_t synchronise(void)
     return 0;
 }
 
-static const struct interpose_backend backend = { "test", INTERPOSE_CUDA, is_fatal, synchronise };
+static const struct interpose_backend backend = { "test", INTERPOSE_CUDA, is_fatal, synchronise,
+                                                  NULL };
 
 struct fixture {
     struct temp_folder folder;

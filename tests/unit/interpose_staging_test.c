@@ -26,7 +26,7 @@ static int32_t nothing_to_wait_for(void)
 }
 
 static const struct interpose_backend backend = { "test", INTERPOSE_CUDA, never_fatal,
-                                                  nothing_to_wait_for };
+                                                  nothing_to_wait_for, NULL };
 
 /* Streams that do not wait for the default stream, one that does, and the default stream. */
 static const struct interpose_stream first = { 0, 0x100 }, second = { 0, 0x200 },

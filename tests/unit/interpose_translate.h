@@ -25,7 +25,8 @@ static inline int32_t synchronise(void)
     return sync_code;
 }
 
-static const struct interpose_backend backend = { "test", INTERPOSE_CUDA, is_fatal, synchronise };
+static const struct interpose_backend backend = { "test", INTERPOSE_CUDA, is_fatal, synchronise,
+                                                  NULL };
 
 struct fixture {
     struct temp_folder folder;

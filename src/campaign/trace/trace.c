@@ -66,6 +66,11 @@ static enum status find_libraries(struct trace *trace, struct error *err)
     const char *way = trace->options->cupti ? "cupti" : "cuda";
     bool cuda = strcmp(backend, "hip") != 0 && find_library(program, way, trace->library_cuda);
     bool hip = strcmp(backend, "cuda") != 0 && find_library(program, "hip", trace->library_hip);
+    if (trace->options->trap_host && !find_library(program, "pages", trace->library_pages))
+        return error_set(
+            err, STATUS_NOT_FOUND,
+            "expected libgreta_trace_pages.so next to greta or in %s/../%s, found none", program,
+            GRETA_LIBRARY_FOLDER);
     if (cuda || hip)
         return STATUS_OK;
     return error_set(err, STATUS_NOT_FOUND,

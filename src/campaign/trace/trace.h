@@ -80,6 +80,7 @@ struct trace {
     char id[32], date[32];
     /* "": not there. The first is preloaded, or with options->cupti loaded by the driver. */
     char library_cuda[FILES_PATH_BYTES], library_hip[FILES_PATH_BYTES];
+    char library_pages[FILES_PATH_BYTES]; /* of page traps; "": not asked for */
     enum trace_program_kind program_kind;
     struct trace_process *processes;
     size_t process_count;

@@ -45,8 +45,13 @@ static void add_side(struct trace *trace, const struct trace_process *process, c
     if (!place->event_id || (!place->stack_index && !place->name_index))
         return;
     bool kernel = place->name_index && trace_kernel(process, place->name_index, name, sizeof(name));
+    bool access = place->kind == EVENT_HOST_ACCESS;
     text_addf(text, "      %s ", title);
-    text_add_printable(text, text_view_of(kernel ? name : place->op), 400);
+    text_add_printable(text,
+                       text_view_of(kernel   ? name
+                                    : access ? word(trace, WORD_TRACE_HOST_ACCESS)
+                                             : place->op),
+                       400);
     text_addf(text, "%s\n", word(trace, WORD_TRACE_CALLED_BY));
     size_t count = trace_stack(trace, process, place->stack_index, frames, COUNT_OF(frames));
     for (size_t i = 0; i < count; i++)
@@ -181,6 +186,29 @@ static void add_blindness(const struct trace *trace, enum report_language langua
         text_add(text, words_get(language, reasons[trace->blind]));
 }
 
+/* What became of page traps; false: they were not asked for, or all were set. */
+static bool add_traps(const struct trace *trace, enum report_language language, struct text *text)
+{
+    static const enum word reasons[EVENT_TRAPS_COUNT] = {
+        [EVENT_TRAPS_LIMIT] = WORD_TRACE_TRAPS_LIMIT,
+        [EVENT_TRAPS_SIGNAL] = WORD_TRACE_TRAPS_SIGNAL,
+        [EVENT_TRAPS_RING] = WORD_TRACE_TRAPS_RING,
+        [EVENT_TRAPS_ASYNC] = WORD_TRACE_TRAPS_ASYNC,
+        [EVENT_TRAPS_REFUSED] = WORD_TRACE_TRAPS_REFUSED,
+    };
+    enum event_traps worst = EVENT_TRAPS_ON;
+    for (size_t i = 0; i < trace->process_count; i++) {
+        const struct trace_process *process = &trace->processes[i];
+        const struct analysis *analysis = process->analyzer ? analyzer_result(process->analyzer)
+                                                            : NULL;
+        if (analysis && analysis->host_traps_state > worst)
+            worst = analysis->host_traps_state;
+    }
+    if (worst != EVENT_TRAPS_ON && text)
+        text_add(text, words_get(language, reasons[worst]));
+    return worst != EVENT_TRAPS_ON;
+}
+
 bool trace_add_reason(const void *context, size_t index, enum report_language language,
                       struct text *text)
 {
@@ -197,7 +225,7 @@ bool trace_add_reason(const void *context, size_t index, enum report_language la
         words_add(text, language, WORD_TRACE_NOT_ANALYSED, process->name, process->missing, NULL);
         return true;
     }
-    return false;
+    return number == index && add_traps(trace, language, text);
 }
 
 static void add_end(const struct trace *trace, struct text *text)

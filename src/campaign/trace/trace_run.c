@@ -95,11 +95,11 @@ static enum status check_injection(const struct trace *trace, struct error *err)
 }
 
 /* Our libraries, then the caller's. The dynamic linker knows no quotes. */
-static enum status join_preloaded(const struct trace *trace, char ret_list[3 * FILES_PATH_BYTES],
+static enum status join_preloaded(const struct trace *trace, char ret_list[4 * FILES_PATH_BYTES],
                                   struct error *err)
 {
     const char *libraries[] = { trace->options->cupti ? "" : trace->library_cuda,
-                                trace->library_hip };
+                                trace->library_hip, trace->library_pages };
     size_t length = 0;
     ret_list[0] = '\0';
     for (size_t i = 0; i < COUNT_OF(libraries); i++) {
@@ -119,7 +119,7 @@ static enum status make_environment(const struct trace *trace, const char *narro
                                     struct added *added, struct error *err)
 {
     const struct trace_options *options = trace->options;
-    char records[16], preloaded[3 * FILES_PATH_BYTES];
+    char records[16], preloaded[4 * FILES_PATH_BYTES];
     TRY(check_injection(trace, err));
     TRY(join_preloaded(trace, preloaded, err));
     snprintf(records, sizeof(records), "%u", options->records);

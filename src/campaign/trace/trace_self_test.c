@@ -22,7 +22,7 @@ static int32_t nothing(void)
 }
 
 static const struct interpose_backend backend = { "self-test", INTERPOSE_CUDA, never_fatal,
-                                                  nothing };
+                                                  nothing, NULL };
 
 enum { BYTES = 4096 };
 static const struct interpose_stream first = { 0, 0x100 }, second = { 0, 0x200 };

@@ -236,8 +236,8 @@ extern struct cuda_driver cuda_driver;
 /* Fills in cuda_driver from the driver that the program has loaded. find: dlsym, or the one that
  * does not give wrappers. */
 void cuda_open_driver(void *(*find)(void *library, const char *name));
-/* NULL: this process is not traced. */
-struct interpose *cuda_start_recording(void);
+/* NULL: this process is not traced. is_inside: as in struct interpose_backend. */
+struct interpose *cuda_start_recording(bool (*is_inside)(void));
 /* Says next to the recordings why there is none (INTERPOSE_NOTE_*). */
 void cuda_note(const char *slug, const char *detail);
 

@@ -113,7 +113,7 @@ int InitializeInjection(void)
         return 1;
     }
     cuda_open_driver(dlsym);
-    trace = cuda_start_recording();
+    trace = cuda_start_recording(NULL);
     if (!trace)
         return 1;
     int32_t code = subscribe(cupti);

@@ -35,12 +35,13 @@ static int32_t synchronise(void)
     return cuda_driver.ctx_synchronize ? cuda_driver.ctx_synchronize() : 0;
 }
 
-static const struct interpose_backend backend = {
+static struct interpose_backend backend = {
     .name = "cuda", .runtime = INTERPOSE_CUDA, .is_fatal = is_fatal, .synchronise = synchronise
 };
 
-struct interpose *cuda_start_recording(void)
+struct interpose *cuda_start_recording(bool (*is_inside)(void))
 {
+    backend.is_inside = is_inside;
     return interpose_start(&backend, "CUDA");
 }
 

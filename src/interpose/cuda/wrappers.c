@@ -14,10 +14,15 @@ static pthread_once_t started = PTHREAD_ONCE_INIT;
 /* Wrapped calls that this thread is in. */
 static _Thread_local uint32_t depth;
 
+static bool is_inside(void)
+{
+    return depth > 0;
+}
+
 static void start(void)
 {
     cuda_open_driver(interpose_next_dlsym());
-    trace = cuda_start_recording();
+    trace = cuda_start_recording(is_inside);
 }
 
 __attribute__((destructor)) static void stop(void)

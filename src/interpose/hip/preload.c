@@ -197,7 +197,14 @@ static int32_t synchronise(void)
     return real ? (int32_t)real() : 0;
 }
 
-static const struct interpose_backend backend = { "hip", INTERPOSE_HIP, is_fatal, synchronise };
+static bool is_inside(void)
+{
+    return depth > 0;
+}
+
+static const struct interpose_backend backend = {
+    "hip", INTERPOSE_HIP, is_fatal, synchronise, is_inside,
+};
 
 static void start(void)
 {

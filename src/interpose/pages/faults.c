@@ -1,0 +1,215 @@
+/* faults.c - what a fault or a system call on a protected page means, and what becomes of the traps
+ * in a forked child. */
+#define _GNU_SOURCE
+#include "interpose/pages/table.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+
+/* A fault where protection was lifted just now is another thread's; so often, and it is one of the
+ * program's own. */
+#define RETRY_LIMIT 16u
+
+/* ---- Faults --------------------------------------------------------------------------------- */
+
+static bool is_used(const struct trap *trap, uint64_t address, uint64_t bytes, bool writes)
+{
+    return trap->address < address + bytes && address < trap->address + trap->bytes &&
+           (writes || !trap->source);
+}
+
+/* Was the page protected until just now, so that trying again helps? */
+static bool was_lifted(uint64_t page, uint64_t pc)
+{
+    static PAGES_THREAD_LOCAL struct {
+        uint64_t page, pc, lifted_count;
+        unsigned count;
+    } retry;
+    bool found = false;
+    for (size_t i = 0; i < LIFTED_LIMIT; i++)
+        found = found || (pages_table.lifted[i].first <= page && page < pages_table.lifted[i].last);
+    if (!found)
+        return false;
+    if (retry.page != page || retry.pc != pc || retry.lifted_count != pages_table.lifted_count)
+        retry.count = 0;
+    retry.page = page;
+    retry.pc = pc;
+    retry.lifted_count = pages_table.lifted_count;
+    return retry.count++ < RETRY_LIMIT;
+}
+
+/* Lifts what protects the page. ret_met: the trap whose bytes the program touched. False: nothing
+ * protects it. */
+static bool lift_for_fault(uint64_t address, bool writes, bool silent, struct trap *ret_met)
+{
+    uint64_t page = address & PAGE_MASK;
+    bool found = false;
+    for (size_t i = 0; i < pages_table.count; i++) {
+        struct trap *trap = &pages_table.traps[i];
+        if (!trap_is_protecting(trap) || page < trap->first || page >= trap->last)
+            continue;
+        found = true;
+        bool used = is_used(trap, address, 1, writes), inside = trap->listener->is_inside();
+        if (used && !silent && !inside && !trap->met && !ret_met->listener)
+            *ret_met = *trap;
+        trap->met = trap->met || used;
+        if (used || silent || inside)
+            trap_lift(trap);
+        else
+            trap_lift_page(trap, page);
+    }
+    return found;
+}
+
+static void tell(const struct trap_listener *listener, struct trap_access *access, uint64_t pc,
+                 bool instruction)
+{
+    uint64_t frames[TRAP_FRAME_LIMIT];
+    access->frames = frames;
+    access->frame_count = pages_walk(pc, instruction, frames);
+    /* The driver's own threads, and calls of it that are not wrapped. */
+    for (size_t i = 0; i < access->frame_count; i++)
+        if (pages_is_driver(frames[i]))
+            return;
+    listener->accessed(listener->context, access);
+}
+
+bool pages_take_fault(uint64_t address, bool writes, uint64_t pc)
+{
+    uint64_t mask;
+    struct trap met = { .listener = NULL };
+    pages_lock(&mask);
+    bool forked = pages_table.process != pages_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    bool found = lift_for_fault(address, writes, forked, &met);
+    bool again = found || was_lifted(address & PAGE_MASK, pc);
+    pages_unlock(mask);
+    if (met.listener) {
+        struct trap_access access = { .id = met.id, .address = address, .writes = writes };
+        tell(met.listener, &access, pc, true);
+    }
+    return again;
+}
+
+/* ---- System calls --------------------------------------------------------------------------- */
+
+static size_t take_opening(uint64_t first, uint64_t last)
+{
+    size_t place = 0;
+    while (place < OPENING_LIMIT &&
+           pages_table.openings[place].first < pages_table.openings[place].last)
+        place++;
+    if (place < OPENING_LIMIT)
+        pages_table.openings[place] = (struct span){ first, last };
+    return place;
+}
+
+void pages_touch_begin(struct pages_touch *touch, uint64_t address, uint64_t bytes, bool writes)
+{
+    uint64_t mask;
+    *touch = (struct pages_touch){ .opening = OPENING_LIMIT, .address = address, .writes = writes };
+    if (!bytes || address + bytes < address)
+        return;
+    uint64_t first = address & PAGE_MASK;
+    uint64_t last = (address + bytes + PAGE_BYTES - 1) & PAGE_MASK;
+    bool found = false;
+    pages_lock(&mask);
+    for (size_t i = 0; i < pages_table.count; i++) {
+        const struct trap *trap = &pages_table.traps[i];
+        if (!trap_shares_pages(trap, address, bytes))
+            continue;
+        found = true;
+        if (!trap->met && is_used(trap, address, bytes, writes) &&
+            touch->count < PAGES_TOUCH_LIMIT && !trap->listener->is_inside()) {
+            touch->traps[touch->count].listener = trap->listener;
+            touch->traps[touch->count].id = trap->id;
+            touch->traps[touch->count].address = trap->address;
+            touch->traps[touch->count++].bytes = trap->bytes;
+        }
+    }
+    if (found && (touch->opening = take_opening(first, last)) < OPENING_LIMIT) {
+        pages_note_lifted(first, last);
+        pages_apply(first, last);
+    }
+    pages_unlock(mask);
+    if (found && touch->opening == OPENING_LIMIT)
+        pages_forget(address, bytes);
+}
+
+/* Is the copy still queued, for all the program knows? */
+static bool take_trap(const struct trap_listener *listener, uint64_t id)
+{
+    for (size_t i = 0; i < pages_table.count; i++) {
+        struct trap *trap = &pages_table.traps[i];
+        if (trap->listener != listener || trap->id != id)
+            continue;
+        bool first = !trap->met;
+        trap->met = true;
+        trap_lift(trap);
+        return first;
+    }
+    return false;
+}
+
+void pages_touch_end(const struct pages_touch *touch, uint64_t bytes, uint64_t caller)
+{
+    uint64_t mask, end = touch->address + bytes;
+    bool taken[PAGES_TOUCH_LIMIT] = { false };
+    if (!touch->count && touch->opening == OPENING_LIMIT)
+        return;
+    pages_lock(&mask);
+    for (size_t i = 0; i < touch->count; i++)
+        if (touch->traps[i].address < end &&
+            touch->address < touch->traps[i].address + touch->traps[i].bytes)
+            taken[i] = take_trap(touch->traps[i].listener, touch->traps[i].id);
+    if (touch->opening < OPENING_LIMIT) {
+        struct span span = pages_table.openings[touch->opening];
+        pages_table.openings[touch->opening] = (struct span){ 0, 0 };
+        pages_apply(span.first, span.last);
+    }
+    pages_unlock(mask);
+    for (size_t i = 0; i < touch->count; i++) {
+        uint64_t from = touch->traps[i].address > touch->address ? touch->traps[i].address
+                                                                 : touch->address;
+        uint64_t to = touch->traps[i].address + touch->traps[i].bytes;
+        struct trap_access access = { .id = touch->traps[i].id,
+                                      .address = from,
+                                      .bytes = (to < end ? to : end) - from,
+                                      .writes = touch->writes };
+        if (taken[i])
+            tell(touch->traps[i].listener, &access, caller, false);
+    }
+}
+
+/* ---- Forks ---------------------------------------------------------------------------------- */
+
+static uint64_t fork_mask;
+
+static void before_fork(void)
+{
+    uint64_t mask;
+    pages_lock(&mask);
+    fork_mask = mask;
+}
+
+static void after_fork(void)
+{
+    pages_unlock(fork_mask);
+}
+
+/* The child has no device and no copies; its memory is as without traps. */
+static void in_child(void)
+{
+    uint64_t mask = fork_mask;
+    pthread_mutex_init(&pages_table.lock, NULL);
+    memset(pages_table.openings, 0, sizeof(pages_table.openings));
+    for (size_t i = 0; i < pages_table.count; i++)
+        trap_lift(&pages_table.traps[i]);
+    pages_table.count = 0;
+    pages_table.off = true;
+    pages_system_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof(mask), 0, 0);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    pthread_atfork(before_fork, after_fork, in_child);
+}

@@ -1,0 +1,221 @@
+/* trapped.c - which queued copies have page traps on their host memory (traps.h), and until when.
+ *
+ * A copy or fill is watched from its begin function on and its memory protected from its end on, so
+ * that the runtime's own call meets no trap. It is let go when the host has waited for it, when a
+ * wait may have covered it, when the host may have learned of its end in a way that is not seen,
+ * and when its memory is freed or given to the runtime: then an access proves nothing.
+ *
+ * Only pinned and registered memory is protected: the driver itself writes pageable memory. */
+#include "interpose/interpose_impl.h"
+
+#include <stdlib.h>
+
+/* A copy so small may be a flag that the program reads until it changes. */
+#define FLAG_BYTES 64u
+
+struct trapped_copy {
+    uint64_t event_id, address, bytes;
+    uint64_t lowest, highest; /* of the block */
+    uint64_t queued;          /* as in struct pending_copy */
+    uint32_t stream, buffer_index;
+    bool source, registered, shared;
+    bool armed, rewritten;
+};
+
+/* ---- The library ---------------------------------------------------------------------------- */
+
+static void tell_state(struct interpose *interpose, enum event_traps state)
+{
+    struct interpose_call call;
+    if (!translate_open_without_stack(interpose, &call, EVENT_HOST_TRAPS))
+        return;
+    call.event.host_traps.state = state;
+    translate_tell_done(interpose, &call);
+}
+
+static void on_changed(void *context, enum event_traps state)
+{
+    tell_state(context, state);
+}
+
+static struct trapped_copy *find(struct interpose *interpose, uint64_t event_id)
+{
+    for (size_t i = interpose->trapped_count; i-- > 0;)
+        if (interpose->trapped[i].event_id == event_id)
+            return &interpose->trapped[i];
+    return NULL;
+}
+
+/* The host may have learned from what it saw there that earlier work of the stream is done. */
+static void let_go_before(struct interpose *interpose, const struct trapped_copy *seen);
+
+static void on_accessed(void *context, const struct trap_access *access)
+{
+    struct interpose *interpose = context;
+    struct interpose_call call;
+    if (interpose->disabled)
+        return;
+    pthread_mutex_lock(&interpose->lock);
+    struct trapped_copy *known = find(interpose, access->id);
+    struct trapped_copy copy;
+    if (known) {
+        known->rewritten = known->source && access->writes;
+        copy = *known;
+        let_go_before(interpose, &copy);
+    }
+    pthread_mutex_unlock(&interpose->lock);
+    /* It was waited for meanwhile, by another thread. */
+    if (!known || !translate_open_without_stack(interpose, &call, EVENT_HOST_ACCESS))
+        return;
+    struct event *event = &call.event;
+    event->stack_index = stack_number(interpose, access->frames, access->frame_count);
+    event->cause_id = copy.event_id;
+    event->host_access = (struct event_host_access){ .address = access->address,
+                                                     .bytes = access->bytes,
+                                                     .copy_address = copy.address,
+                                                     .copy_bytes = copy.bytes };
+    event->accesses[0] = (struct event_access){ .address = access->address,
+                                                .bytes = access->bytes ? access->bytes : 1,
+                                                .buffer_index = copy.buffer_index,
+                                                .generation = 1,
+                                                .mode = access->writes ? EVENT_WRITE : EVENT_READ,
+                                                .operand = copy.source ? 1 : 0 };
+    event->access_count = 1;
+    if (!copy.source && !access->writes && copy.bytes <= FLAG_BYTES)
+        event->flags |= EVENT_MAY_TELL;
+    translate_tell_done(interpose, &call);
+}
+
+void trapped_start(struct interpose *interpose)
+{
+    if (!&greta_traps || !interpose->backend->is_inside)
+        return;
+    interpose->trapped = calloc(TRAPPED_LIMIT, sizeof(*interpose->trapped));
+    interpose->listener = (struct trap_listener){ interpose, interpose->backend->is_inside,
+                                                  on_accessed, on_changed };
+    bool good = interpose->trapped && greta_traps.listen(&interpose->listener);
+    if (!good) {
+        free(interpose->trapped);
+        interpose->trapped = NULL;
+    }
+    tell_state(interpose, good ? EVENT_TRAPS_ON : EVENT_TRAPS_REFUSED);
+}
+
+/* ---- Watching and letting go ---------------------------------------------------------------- */
+
+/* True if it is a copy that the host must wait for before it uses the memory. */
+static bool is_open(const struct event *event, const struct tracked_stream *stream)
+{
+    uint32_t waits = EVENT_SYNCHRONOUS | EVENT_STAGED | EVENT_MAY_WAIT;
+    return !event->copy.graph_id && !(event->flags & waits) && event->check == EVENT_CHECK_NONE &&
+           stream->gate <= stream->done;
+}
+
+bool trapped_watch(struct interpose *interpose, const struct interpose_call *call, uint64_t address,
+                   uint64_t bytes, bool source, const struct tracked_stream *stream)
+{
+    if (!interpose->trapped || interpose->all_may_tell ||
+        interpose->trapped_count == TRAPPED_LIMIT || !bytes || !stream ||
+        !is_open(&call->event, stream))
+        return false;
+    const struct block *block = block_find(&interpose->blocks, address);
+    if (block_side(block) != EVENT_SIDE_HOST || block->freed_id ||
+        bytes > block->bytes - (address - block->address))
+        return false;
+    interpose->trapped[interpose->trapped_count++] = (struct trapped_copy){
+        .event_id = call->event.id,
+        .address = address,
+        .bytes = bytes,
+        .lowest = block->address,
+        .highest = block->address + block->bytes,
+        .queued = stream->queued,
+        .stream = (uint32_t)(stream - interpose->streams),
+        .buffer_index = block->index,
+        .source = source,
+        .registered = block->memory == INTERPOSE_REGISTERED,
+    };
+    return true;
+}
+
+static void drop(struct interpose *interpose, struct trapped_copy *copy)
+{
+    if (copy->armed)
+        greta_traps.remove(&interpose->listener, copy->event_id);
+    *copy = interpose->trapped[--interpose->trapped_count];
+}
+
+void trapped_settle(struct interpose *interpose, const struct interpose_call *call)
+{
+    struct trapped_copy *copy = event_is_copy(call->event.kind) ? find(interpose, call->event.id)
+                                                                : NULL;
+    if (!copy)
+        return;
+    struct trap_range range = {
+        .id = copy->event_id,
+        .address = copy->address,
+        .bytes = copy->bytes,
+        .lowest = copy->lowest,
+        /* The rest of the last page is the runtime's, for memory that it allocated. */
+        .highest = copy->registered ? copy->highest : copy->highest + TRAPPED_PAGE_BYTES - 1,
+        .source = copy->source,
+        .registered = copy->registered,
+    };
+    if (!copy->registered)
+        range.lowest &= ~(uint64_t)(TRAPPED_PAGE_BYTES - 1);
+    bool good = call->event.outcome == EVENT_DONE && greta_traps.add(&interpose->listener, &range);
+    copy->armed = good;
+    if (!good)
+        drop(interpose, copy);
+}
+
+/* Lets go of those for which the function is true. */
+static void let_go(struct interpose *interpose, size_t stream, uint64_t queued, bool shared)
+{
+    for (size_t i = interpose->trapped_count; i-- > 0;) {
+        struct trapped_copy *copy = &interpose->trapped[i];
+        if (stream == SIZE_MAX || (shared && copy->shared) ||
+            (copy->stream == stream && copy->queued <= queued))
+            drop(interpose, copy);
+    }
+}
+
+static void let_go_before(struct interpose *interpose, const struct trapped_copy *seen)
+{
+    struct trapped_copy copy = *seen; /* the table moves */
+    let_go(interpose, copy.stream, copy.queued - 1, false);
+}
+
+void trapped_done(struct interpose *interpose, size_t stream, uint64_t queued)
+{
+    let_go(interpose, stream, queued, true);
+}
+
+void trapped_share(struct interpose *interpose, size_t stream, uint64_t queued)
+{
+    for (size_t i = 0; i < interpose->trapped_count; i++) {
+        struct trapped_copy *copy = &interpose->trapped[i];
+        if (copy->stream == stream && copy->queued <= queued)
+            copy->shared = true;
+    }
+}
+
+void trapped_forget(struct interpose *interpose, uint64_t address, uint64_t bytes)
+{
+    for (size_t i = interpose->trapped_count; i-- > 0;) {
+        struct trapped_copy *copy = &interpose->trapped[i];
+        if (copy->address - address < bytes || address - copy->address < copy->bytes)
+            drop(interpose, copy);
+    }
+}
+
+bool trapped_was_rewritten(struct interpose *interpose, uint64_t event_id)
+{
+    const struct trapped_copy *copy = find(interpose, event_id);
+    return copy && copy->rewritten;
+}
+
+void trapped_open(struct interpose *interpose, uint64_t address, uint64_t bytes)
+{
+    if (interpose->trapped_count && bytes)
+        greta_traps.open(address, bytes);
+}
