@@ -179,7 +179,11 @@ if(NOT GRETA_SANITIZE)
     add_test(NAME gpu/foreign
              COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/defects/foreign/run.py
                      $<TARGET_FILE:greta>)
-    set_tests_properties(gpu/foreign PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
+    # Page traps must leave clean programs clean.
+    add_test(NAME gpu/foreign_traps
+             COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/defects/foreign/run.py
+                     $<TARGET_FILE:greta> --trap-host)
+    set_tests_properties(gpu/foreign gpu/foreign_traps PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
 endif()
 
 add_test(NAME source/copy_behaviour

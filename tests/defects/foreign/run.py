@@ -15,7 +15,8 @@ A clean program (clean/) must have been seen, must print and return what it does
 and must leave no hypothesis CONFIRMED. Prints a table; exit status 0: all as expected, 1: not, 77:
 nothing could be run, and why.
 
---keep FOLDER keeps programs, outputs and reports there; --list prints the names."""
+--trap-host traces the clean programs with that option: they must stay clean. --keep FOLDER keeps
+programs, outputs and reports there; --list prints the names."""
 import argparse
 import ctypes
 import json
@@ -102,7 +103,7 @@ def names_call(call, wanted):
     if not call:
         return False
     name, _, function = wanted.partition(" in ")
-    if not any(str(call.get(key) or "").startswith(name) for key in ("op", "kernel", "tensor")):
+    if not any(str(call.get(key) or "").startswith(name) for key in ("op", "kernel", "tensor", "kind")):
         return False
     return not function or any(function == frame["function"]
                                for frame in call.get("stack") or [])
@@ -148,13 +149,13 @@ def judge(wanted, summary):
     return wrong
 
 
-def trace(greta, name, command, wanted, folder):
+def trace(greta, name, command, wanted, folder, clean_options):
     """(problems, seconds plain, seconds traced)."""
     begin = time.monotonic()
     plain = run(command, folder / f"{name}.plain.log")
     middle = time.monotonic()
     artifacts = folder / f"{name}.trace"
-    options = wanted.get("options", "").split() if wanted else []
+    options = wanted.get("options", "").split() if wanted else clean_options
     traced = run([greta, "trace", *options, "--artifacts", str(artifacts), "--", *command],
                  folder / f"{name}.traced.log")
     times = (middle - begin, time.monotonic() - middle)
@@ -181,6 +182,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("greta")
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--trap-host", action="store_true")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
@@ -197,10 +199,11 @@ def main():
     with tempfile.TemporaryDirectory(prefix="greta-foreign-") as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        return run_all(os.path.abspath(options.greta), chosen, folder)
+        clean_options = ["--trap-host"] if options.trap_host else []
+        return run_all(os.path.abspath(options.greta), chosen, folder, clean_options)
 
 
-def run_all(greta, chosen, folder):
+def run_all(greta, chosen, folder, clean_options):
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         commands = list(pool.map(lambda row: build(row[1], folder), chosen))
     has_torch = any(row[1].suffix == ".py" for row in chosen) and torch_is_here()
@@ -214,7 +217,7 @@ def run_all(greta, chosen, folder):
             print(f"{name:30} {expected:34} skipped: no PyTorch that sees the GPU")
             skipped += 1
             continue
-        problems, plain, traced = trace(greta, name, command, wanted, folder)
+        problems, plain, traced = trace(greta, name, command, wanted, folder, clean_options)
         print(f"{name:30} {expected:34} {plain:6.2f} s {traced:6.2f} s  "
               f"{'FAILED' if problems else 'ok'}")
         for problem in problems:
