@@ -56,6 +56,7 @@ confirmed early-write "CONFIRMED missing-sync: host access" "wrote byte 3 of the
 confirmed late-write "CONFIRMED staging-reuse: host access" \
     "wrote byte 100 of the 65536 bytes of host memory that cuMemcpyHtoDAsync" "put_into+" "late_write+"
 once "staging-reuse" # that its bytes changed is the same finding
+confirmed neighbour-then-early "read byte 50 of the 100 bytes"
 confirmed early-read-of-own "CONFIRMED missing-sync: host access" "read byte 4096 of the 65536 bytes"
 expect_exit 0 trace -- "$program" early-read-of-few
 same_output early-read-of-few
@@ -87,6 +88,8 @@ expect_stdout "mine -1 1"
 expect_stdout "early 0, caught 2"
 expect_stdout "own stack 1, mask 1"
 expect_stdout "ignored 1"
+clean own-step-handler
+expect_stdout "steps 2"
 confirmed blocked-signals "CONFIRMED missing-sync: host access"
 expect_stdout "was blocked 1"
 confirmed trap-crowd "CONFIRMED missing-sync: host access" "read_often+"

@@ -80,11 +80,13 @@ void launch(function which, address target, address source, stream on);
     SCENE("read-after-flag", read_after_flag)                                                      \
     SCENE("source-read", source_read)                                                              \
     SCENE("neighbours", neighbours)                                                                \
+    SCENE("neighbour-then-early", neighbour_then_early)                                            \
     SCENE("edges-of-own", edges_of_own)                                                            \
     SCENE("given-again", given_again)                                                              \
     SCENE("waited-elsewhere", waited_elsewhere)                                                    \
     SCENE("many-traps", many_traps)                                                                \
     SCENE("own-handler", own_handler)                                                              \
+    SCENE("own-step-handler", own_step_handler)                                                    \
     SCENE("null-read", null_read)                                                                  \
     SCENE("blocked-signals", blocked_signals)                                                      \
     SCENE("trap-crowd", trap_crowd)                                                                \

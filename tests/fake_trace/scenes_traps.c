@@ -149,6 +149,20 @@ void neighbours(struct scene *scene)
     printf("then %d\n", look_at(scene->pinned + 1000));
 }
 
+/* The neighbours may be used, what is copied may not yet: all on one page. */
+void neighbour_then_early(struct scene *scene)
+{
+    fill(scene);
+    cuMemcpyDtoHAsync_v2(scene->pinned + 1000, scene->a, 100, scene->first);
+    for (int i = 0; i < 10; i++)
+        put_into(scene->pinned + i, (unsigned char)i);
+    memcpy(scene->pinned + 2000, scene->pinned, 500);
+    printf("neighbours %d %d\n", look_at(scene->pinned + 9), look_at(scene->pinned + 2009));
+    printf("early %d\n", look_at(scene->pinned + 1050));
+    cuStreamSynchronize(scene->first);
+    printf("then %d\n", look_at(scene->pinned + 1050));
+}
+
 /* The first and last page of registered memory hold other memory too, which the C library may give
  * to the system: they are not watched. */
 void edges_of_own(struct scene *scene)

@@ -83,6 +83,35 @@ void own_handler(struct scene *scene)
     cuStreamSynchronize(scene->first);
 }
 
+static volatile int steps;
+
+static void on_step(int number)
+{
+    (void)number;
+    steps++;
+}
+
+/* A program that uses the signal of single steps itself, and blocks it where a step is needed. */
+void own_step_handler(struct scene *scene)
+{
+    sigset_t blocked, now;
+    signal(SIGTRAP, on_step);
+    cuMemcpyDtoHAsync_v2(scene->pinned + 100, scene->a, 100, scene->first);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGTRAP);
+    pthread_sigmask(SIG_BLOCK, &blocked, NULL);
+    raise(SIGTRAP);
+    printf("neighbour %d, steps %d\n", look_at(scene->pinned), steps);
+    pthread_sigmask(SIG_SETMASK, NULL, &now);
+    printf("blocked %d\n", sigismember(&now, SIGTRAP));
+    pthread_sigmask(SIG_UNBLOCK, &blocked, NULL);
+    printf("steps %d\n", steps);
+    printf("neighbour %d\n", look_at(scene->pinned));
+    raise(SIGTRAP);
+    printf("steps %d\n", steps);
+    cuStreamSynchronize(scene->first);
+}
+
 /* A fault of the program's own, with a trap set: it ends the process as ever. */
 void null_read(struct scene *scene)
 {

@@ -1,5 +1,8 @@
 /* faults.c - what a fault or a system call on a protected page means, and what becomes of the traps
- * in a forked child. */
+ * in a forked child.
+ *
+ * An access to bytes that a copy uses is reported, and the copy's memory is no longer protected. An
+ * access to a neighbour of them is executed as a single step, with the page open. */
 #define _GNU_SOURCE
 #include "interpose/pages/table.h"
 
@@ -9,6 +12,11 @@
 /* A fault where protection was lifted just now is another thread's; so often, and it is one of the
  * program's own. */
 #define RETRY_LIMIT 16u
+/* At most this many accesses to neighbours of one copy are single steps, which take microseconds;
+ * then the page is no longer protected. */
+#define STEP_LIMIT 256u
+/* Pages that one instruction can touch. */
+#define STEP_PAGE_LIMIT 4u
 
 /* ---- Faults --------------------------------------------------------------------------------- */
 
@@ -38,27 +46,84 @@ static bool was_lifted(uint64_t page, uint64_t pc)
     return retry.count++ < RETRY_LIMIT;
 }
 
-/* Lifts what protects the page. ret_met: the trap whose bytes the program touched. False: nothing
- * protects it. */
-static bool lift_for_fault(uint64_t address, bool writes, bool silent, struct trap *ret_met)
+/* ---- Single steps --------------------------------------------------------------------------- */
+
+/* Places in the table of openings, as numbers from 1. */
+static PAGES_THREAD_LOCAL size_t stepping[STEP_PAGE_LIMIT];
+
+static size_t take_opening(uint64_t first, uint64_t last)
+{
+    size_t place = 0;
+    while (place < OPENING_LIMIT &&
+           pages_table.openings[place].first < pages_table.openings[place].last)
+        place++;
+    if (place == OPENING_LIMIT)
+        return place;
+    pages_table.openings[place] = (struct span){ first, last };
+    pages_note_lifted(first, last);
+    pages_apply(first, last);
+    return place;
+}
+
+static void end_opening(size_t place)
+{
+    struct span span = pages_table.openings[place];
+    pages_table.openings[place] = (struct span){ 0, 0 };
+    pages_apply(span.first, span.last);
+}
+
+/* Opens the page for this thread's next instruction. False: there is no room. */
+static bool open_for_step(uint64_t page)
+{
+    for (size_t i = 0; i < STEP_PAGE_LIMIT; i++) {
+        if (stepping[i])
+            continue;
+        size_t place = take_opening(page, page + PAGE_BYTES);
+        stepping[i] = place < OPENING_LIMIT ? place + 1 : 0;
+        return place < OPENING_LIMIT;
+    }
+    return false;
+}
+
+void pages_stepped(void)
+{
+    uint64_t mask;
+    pages_lock(&mask);
+    for (size_t i = 0; i < STEP_PAGE_LIMIT; i++)
+        if (stepping[i]) {
+            end_opening(stepping[i] - 1);
+            stepping[i] = 0;
+        }
+    pages_unlock(mask);
+}
+
+/* ---- What a fault is ------------------------------------------------------------------------ */
+
+struct found {
+    struct trap met; /* whose bytes the program touched first; listener NULL: none */
+    bool any, neighbour;
+};
+
+/* Lifts what protects the page, unless the access is to a neighbour, which is left to a step. */
+static void lift_for_fault(uint64_t address, bool writes, bool silent, struct found *found)
 {
     uint64_t page = address & PAGE_MASK;
-    bool found = false;
     for (size_t i = 0; i < pages_table.count; i++) {
         struct trap *trap = &pages_table.traps[i];
         if (!trap_is_protecting(trap) || page < trap->first || page >= trap->last)
             continue;
-        found = true;
+        found->any = true;
         bool used = is_used(trap, address, 1, writes), inside = trap->listener->is_inside();
-        if (used && !silent && !inside && !trap->met && !ret_met->listener)
-            *ret_met = *trap;
+        if (used && !silent && !inside && !trap->met && !found->met.listener)
+            found->met = *trap;
         trap->met = trap->met || used;
         if (used || silent || inside)
             trap_lift(trap);
+        else if (trap->steps++ < STEP_LIMIT)
+            found->neighbour = true;
         else
             trap_lift_page(trap, page);
     }
-    return found;
 }
 
 static void tell(const struct trap_listener *listener, struct trap_access *access, uint64_t pc,
@@ -74,34 +139,39 @@ static void tell(const struct trap_listener *listener, struct trap_access *acces
     listener->accessed(listener->context, access);
 }
 
-bool pages_take_fault(uint64_t address, bool writes, uint64_t pc)
+/* With the lock held. */
+static enum pages_fault decide(uint64_t address, bool writes, uint64_t pc, struct found *found)
+{
+    bool forked = pages_table.process != pages_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+    uint64_t page = address & PAGE_MASK;
+    lift_for_fault(address, writes, forked, found);
+    if (!found->any)
+        return was_lifted(page, pc) ? PAGES_FAULT_AGAIN : PAGES_FAULT_OTHER;
+    if (!found->neighbour)
+        return PAGES_FAULT_AGAIN;
+    if (open_for_step(page))
+        return PAGES_FAULT_STEP;
+    for (size_t i = 0; i < pages_table.count; i++)
+        if (trap_shares_pages(&pages_table.traps[i], page, PAGE_BYTES))
+            trap_lift_page(&pages_table.traps[i], page);
+    return PAGES_FAULT_AGAIN;
+}
+
+enum pages_fault pages_take_fault(uint64_t address, bool writes, uint64_t pc)
 {
     uint64_t mask;
-    struct trap met = { .listener = NULL };
+    struct found found = { .any = false };
     pages_lock(&mask);
-    bool forked = pages_table.process != pages_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
-    bool found = lift_for_fault(address, writes, forked, &met);
-    bool again = found || was_lifted(address & PAGE_MASK, pc);
+    enum pages_fault fault = decide(address, writes, pc, &found);
     pages_unlock(mask);
-    if (met.listener) {
-        struct trap_access access = { .id = met.id, .address = address, .writes = writes };
-        tell(met.listener, &access, pc, true);
+    if (found.met.listener) {
+        struct trap_access access = { .id = found.met.id, .address = address, .writes = writes };
+        tell(found.met.listener, &access, pc, true);
     }
-    return again;
+    return fault;
 }
 
 /* ---- System calls --------------------------------------------------------------------------- */
-
-static size_t take_opening(uint64_t first, uint64_t last)
-{
-    size_t place = 0;
-    while (place < OPENING_LIMIT &&
-           pages_table.openings[place].first < pages_table.openings[place].last)
-        place++;
-    if (place < OPENING_LIMIT)
-        pages_table.openings[place] = (struct span){ first, last };
-    return place;
-}
 
 void pages_touch_begin(struct pages_touch *touch, uint64_t address, uint64_t bytes, bool writes)
 {
@@ -126,10 +196,8 @@ void pages_touch_begin(struct pages_touch *touch, uint64_t address, uint64_t byt
             touch->traps[touch->count++].bytes = trap->bytes;
         }
     }
-    if (found && (touch->opening = take_opening(first, last)) < OPENING_LIMIT) {
-        pages_note_lifted(first, last);
-        pages_apply(first, last);
-    }
+    if (found)
+        touch->opening = take_opening(first, last);
     pages_unlock(mask);
     if (found && touch->opening == OPENING_LIMIT)
         pages_forget(address, bytes);
@@ -161,11 +229,8 @@ void pages_touch_end(const struct pages_touch *touch, uint64_t bytes, uint64_t c
         if (touch->traps[i].address < end &&
             touch->address < touch->traps[i].address + touch->traps[i].bytes)
             taken[i] = take_trap(touch->traps[i].listener, touch->traps[i].id);
-    if (touch->opening < OPENING_LIMIT) {
-        struct span span = pages_table.openings[touch->opening];
-        pages_table.openings[touch->opening] = (struct span){ 0, 0 };
-        pages_apply(span.first, span.last);
-    }
+    if (touch->opening < OPENING_LIMIT)
+        end_opening(touch->opening);
     pages_unlock(mask);
     for (size_t i = 0; i < touch->count; i++) {
         uint64_t from = touch->traps[i].address > touch->address ? touch->traps[i].address

@@ -35,8 +35,13 @@ extern _Atomic(unsigned) pages_active;
 void pages_lock(uint64_t *ret_mask);
 void pages_unlock(uint64_t mask);
 
-/* A fault at this address: true if the instruction may be tried again. */
-bool pages_take_fault(uint64_t address, bool writes, uint64_t pc);
+enum pages_fault {
+    PAGES_FAULT_OTHER, /* none of ours */
+    PAGES_FAULT_AGAIN, /* the instruction may be tried again */
+    PAGES_FAULT_STEP   /* it alone, then pages_stepped is to be called in the same thread */
+};
+enum pages_fault pages_take_fault(uint64_t address, bool writes, uint64_t pc);
+void pages_stepped(void);
 /* Lifts all protection; traps that are set later protect again. */
 void pages_open_all(void);
 /* Lifts all protection for good, for a reason. */

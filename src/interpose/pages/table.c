@@ -206,8 +206,9 @@ static bool set(const struct trap_listener *listener, const struct trap_range *r
     if (first >= last || (range->registered && !is_writable(lowest, highest)))
         return false;
     struct trap *trap = &pages_table.traps[pages_table.count++];
-    *trap = (struct trap){ listener, range->id, range->address, range->bytes,
-                           first,    last,      range->source,  false };
+    *trap = (struct trap){ listener,      range->id, range->address,
+                           range->bytes,  first,     last,
+                           range->source, false,     0 };
     atomic_fetch_add(&pages_active, 1);
     if (pages_apply(first, last))
         return true;

@@ -17,6 +17,7 @@ struct trap {
     uint64_t id, address, bytes;
     uint64_t first, last; /* the protected pages; equal: none */
     bool source, met;
+    unsigned steps;
 };
 
 struct span {
