@@ -21,7 +21,7 @@ set_target_properties(greta_fake_trace_cupti PROPERTIES OUTPUT_NAME cupti SOVERS
 set(scenes tests/fake_trace/program.c tests/fake_trace/scenes.c tests/fake_trace/scenes_order.c
     tests/fake_trace/scenes_threads.c tests/fake_trace/scenes_contents.c
     tests/fake_trace/scenes_ptx.c tests/fake_trace/scenes_ranges.c tests/fake_trace/scenes_traps.c
-    tests/fake_trace/scenes_traps_process.c)
+    tests/fake_trace/scenes_traps_kernels.c tests/fake_trace/scenes_traps_process.c)
 add_executable(trace_program ${scenes})
 # The same without being linked with the driver; and wrapping dlsym.
 add_executable(trace_found ${scenes} tests/fake_trace/routes.c)

@@ -114,6 +114,9 @@ static const struct finding_defect_info infos[] = {
     [DEFECT_HOST_WRITE_EARLY] = { "host-write-early",
                                   { "byte", PARAMETER_COUNT },
                                   { "used_bytes", PARAMETER_BYTES } },
+    [DEFECT_HOST_READ_CHANGED] = { "host-read-changed",
+                                   { "byte", PARAMETER_COUNT },
+                                   { "used_bytes", PARAMETER_BYTES } },
     [DEFECT_HOST_REWRITE] = { "host-rewrite",
                               { "byte", PARAMETER_COUNT },
                               { "used_bytes", PARAMETER_BYTES } },
@@ -142,6 +145,8 @@ static enum finding_defect unordered_of(const struct finding *finding)
 {
     if (finding->cause.kind == EVENT_STREAM_DESTROY)
         return DEFECT_WORK_ABANDONED;
+    if (finding->cause.kind == EVENT_HOST_ACCESS && finding->other.kind == EVENT_LAUNCH)
+        return DEFECT_HOST_READ_CHANGED;
     if (finding->cause.kind == EVENT_HOST_ACCESS)
         return finding->cause.mode & EVENT_WRITE ? DEFECT_HOST_WRITE_EARLY : DEFECT_HOST_READ_EARLY;
     if (finding->other.event_id == 0)

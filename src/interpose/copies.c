@@ -143,7 +143,7 @@ static void look_at_sources(struct interpose *interpose, struct interpose_call *
         pending_look(interpose, stream, call->argument[1]);
     if (flags & EVENT_MAY_WAIT) {
         pending_tell(interpose, stream, call->argument[1]);
-        trapped_done(interpose, stream, call->argument[1]);
+        trapped_tell(interpose, stream, call->argument[1]);
     }
 }
 
@@ -160,11 +160,11 @@ static void set_may_tell(struct interpose *interpose, struct interpose_call *cal
         return;
     pending_tell_before(interpose, used, false);
     if (!watched)
-        trapped_done(interpose, (size_t)(used - interpose->streams), used->queued - 1);
+        trapped_tell(interpose, (size_t)(used - interpose->streams), used->queued - 1);
 }
 
 /* Page traps on the host memory of a copy. True: its target is watched. */
-static bool watch(struct interpose *interpose, const struct interpose_call *call,
+static bool watch(struct interpose *interpose, struct interpose_call *call,
                   const struct interpose_copy *copy, enum interpose_direction direction,
                   const struct tracked_stream *used)
 {

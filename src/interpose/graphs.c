@@ -131,7 +131,7 @@ void interpose_graph_launch_begin(struct interpose *interpose, struct interpose_
         stream_queue(interpose, used);
         pending_write(interpose, 0, PENDING_EVERYWHERE, used);
         /* A kernel in it may write a flag in host memory. */
-        trapped_done(interpose, (size_t)(used - interpose->streams), used->queued - 1);
+        trapped_tell(interpose, (size_t)(used - interpose->streams), used->queued - 1);
     }
     call->event.graph.handle = executable;
     if (graph && graph->tells)

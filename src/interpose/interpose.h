@@ -75,6 +75,7 @@ void interpose_stop(struct interpose *interpose);
 struct interpose_call {
     struct event event;
     bool open;
+    bool watched;            /* page traps are to be set when it has ended */
     uint64_t launch_ordinal; /* of this process, from 1 */
     uint64_t argument[2];
     bool slow_to_read;

@@ -61,6 +61,7 @@ struct tracked_stream {
     uint64_t capture_id; /* event of the graph-begin while it is captured; else 0 */
     uint64_t queued;     /* work given so far, as a count */
     uint64_t done;       /* of that work, how much was waited for */
+    bool hidden;         /* has order that cannot be seen */
     uint64_t gate; /* the last work that may wait for the host, such as a kernel that reads a flag
                       in host memory; 0: none */
 };
@@ -145,6 +146,7 @@ struct interpose {
     uint64_t started_ns, compared_bytes;   /* what comparing whole sources has cost (digest.c) */
     struct trapped_copy *trapped;          /* TRAPPED_LIMIT; NULL: there are no page traps */
     size_t trapped_count;
+    uint64_t trapped_id; /* the last that was given */
     struct trap_listener listener;
     bool pending_blind; /* a write did not fit: no source is compared until all work is done */
     /* Pointers that the program passed in a way that is not followed: a kernel may have a pointer
@@ -230,11 +232,16 @@ void pending_tell_before(struct interpose *interpose, struct tracked_stream *str
 void pending_forget(struct interpose *interpose, uint64_t address, uint64_t bytes);
 /* Page traps on the host memory that the work just given to the stream uses; false: it is not
  * watched. The memory is protected when the call has ended. */
-bool trapped_watch(struct interpose *interpose, const struct interpose_call *call, uint64_t address,
+bool trapped_watch(struct interpose *interpose, struct interpose_call *call, uint64_t address,
                    uint64_t bytes, bool source, const struct tracked_stream *stream);
+/* The same for a kernel that received a pointer there: only what changes after the program read it
+ * counts. */
+void trapped_watch_kernel(struct interpose *interpose, struct interpose_call *call,
+                          uint64_t address, uint64_t bytes, const struct tracked_stream *stream);
 void trapped_settle(struct interpose *interpose, const struct interpose_call *call);
-/* As pending_done, pending_share and pending_forget. trapped_done is also for work of which the
- * host may have learned that it is done. */
+/* The host may have learned in an unseen way that these copies are done: they are let go. */
+void trapped_tell(struct interpose *interpose, size_t stream, uint64_t queued);
+/* As pending_done, pending_share and pending_forget. */
 void trapped_done(struct interpose *interpose, size_t stream, uint64_t queued);
 void trapped_share(struct interpose *interpose, size_t stream, uint64_t queued);
 void trapped_forget(struct interpose *interpose, uint64_t address, uint64_t bytes);

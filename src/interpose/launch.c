@@ -129,6 +129,8 @@ static void add_pointer(struct interpose *interpose, struct interpose_call *call
     uint64_t bytes = block->bytes - (value - block->address);
     if (block->parted && bytes > PART_BYTES)
         bytes = PART_BYTES;
+    if (stream)
+        trapped_watch_kernel(interpose, call, value, bytes, stream);
     event->accesses[event->access_count++] = (struct event_access){ .address = value,
                                                                     .bytes = bytes,
                                                                     .buffer_index = block->index,

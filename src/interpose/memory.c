@@ -185,7 +185,7 @@ static void set_free_behaviour(struct interpose *interpose, struct event *event,
         return;
     event->flags |= EVENT_MAY_WAIT;
     pending_tell(interpose, SIZE_MAX, 0);
-    trapped_done(interpose, SIZE_MAX, 0);
+    trapped_tell(interpose, SIZE_MAX, 0);
 }
 
 /* Removed now, before the runtime may give its addresses to another thread. */

@@ -128,7 +128,7 @@ void pending_tell_before(struct interpose *interpose, struct tracked_stream *str
     size_t place = (size_t)(stream - interpose->streams);
     if (gate) {
         stream->gate = stream->queued;
-        trapped_done(interpose, place, stream->queued - 1);
+        trapped_tell(interpose, place, stream->queued - 1);
     }
     pending_tell(interpose, place, stream->queued - 1);
 }

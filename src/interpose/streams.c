@@ -249,6 +249,8 @@ void interpose_wait_begin(struct interpose *interpose, struct interpose_call *ca
         pending_share(interpose, mark->stream, mark->queued);
     if (mark && used && !captured)
         take_gate(used, &interpose->streams[mark->stream], mark->queued);
+    if (mark && used && interpose->streams[mark->stream].hidden)
+        used->hidden = true;
     pthread_mutex_unlock(&interpose->lock);
     if (captured)
         become_call(&call->event, event);
@@ -313,6 +315,7 @@ void interpose_hidden_order(struct interpose *interpose, const char *name,
     if (used) {
         pending_done(interpose, (size_t)(used - interpose->streams), used->queued);
         pending_write(interpose, 0, PENDING_EVERYWHERE, used);
+        used->hidden = true;
         if (interpose->trapped)
             stream_hold(used); /* until the host lets it go, its memory may be the host's */
     }

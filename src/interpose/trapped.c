@@ -13,12 +13,16 @@
 /* A copy so small may be a flag that the program reads until it changes. */
 #define FLAG_BYTES 64u
 
+/* No more of a kernel's memory is protected, because that takes time. */
+#define KERNEL_BYTES (UINT64_C(64) << 20)
+
 struct trapped_copy {
+    uint64_t id; /* of the trap */
     uint64_t event_id, address, bytes;
     uint64_t lowest, highest; /* of the block */
     uint64_t queued;          /* as in struct pending_copy */
     uint32_t stream, buffer_index;
-    bool source, registered, shared;
+    bool source, kernel, registered, shared;
     bool armed, rewritten;
 };
 
@@ -49,41 +53,50 @@ static struct trapped_copy *find(struct interpose *interpose, uint64_t event_id)
 /* The host may have learned from what it saw there that earlier work of the stream is done. */
 static void let_go_before(struct interpose *interpose, const struct trapped_copy *seen);
 
-static void on_accessed(void *context, const struct trap_access *access)
+static void tell_access(struct interpose *interpose, const struct trapped_copy *copy,
+                        const struct trap_access *access, bool maybe)
 {
-    struct interpose *interpose = context;
     struct interpose_call call;
-    if (interpose->disabled)
-        return;
-    pthread_mutex_lock(&interpose->lock);
-    struct trapped_copy *known = find(interpose, access->id);
-    struct trapped_copy copy;
-    if (known) {
-        known->rewritten = known->source && access->writes;
-        copy = *known;
-        let_go_before(interpose, &copy);
-    }
-    pthread_mutex_unlock(&interpose->lock);
-    /* It was waited for meanwhile, by another thread. */
-    if (!known || !translate_open_without_stack(interpose, &call, EVENT_HOST_ACCESS))
+    if (!translate_open_without_stack(interpose, &call, EVENT_HOST_ACCESS))
         return;
     struct event *event = &call.event;
     event->stack_index = stack_number(interpose, access->frames, access->frame_count);
-    event->cause_id = copy.event_id;
+    event->cause_id = copy->event_id;
     event->host_access = (struct event_host_access){ .address = access->address,
                                                      .bytes = access->bytes,
-                                                     .copy_address = copy.address,
-                                                     .copy_bytes = copy.bytes };
+                                                     .copy_address = copy->address,
+                                                     .copy_bytes = copy->bytes };
     event->accesses[0] = (struct event_access){ .address = access->address,
                                                 .bytes = access->bytes ? access->bytes : 1,
-                                                .buffer_index = copy.buffer_index,
+                                                .buffer_index = copy->buffer_index,
                                                 .generation = 1,
                                                 .mode = access->writes ? EVENT_WRITE : EVENT_READ,
-                                                .operand = copy.source ? 1 : 0 };
+                                                .operand = copy->source ? 1 : 0 };
     event->access_count = 1;
-    if (!copy.source && !access->writes && copy.bytes <= FLAG_BYTES)
+    if (maybe)
         event->flags |= EVENT_MAY_TELL;
     translate_tell_done(interpose, &call);
+}
+
+static void on_accessed(void *context, const struct trap_access *access)
+{
+    struct interpose *interpose = context;
+    struct trapped_copy copy = { .id = 0 };
+    if (interpose->disabled)
+        return;
+    pthread_mutex_lock(&interpose->lock);
+    for (size_t i = 0; i < interpose->trapped_count; i++)
+        if (interpose->trapped[i].id == access->id) {
+            interpose->trapped[i].rewritten = interpose->trapped[i].source && access->writes;
+            copy = interpose->trapped[i];
+        }
+    if (copy.id)
+        let_go_before(interpose, &copy);
+    pthread_mutex_unlock(&interpose->lock);
+    /* Else it was waited for meanwhile, by another thread. */
+    if (copy.id)
+        tell_access(interpose, &copy, access,
+                    !copy.source && !access->writes && copy.bytes <= FLAG_BYTES);
 }
 
 void trapped_start(struct interpose *interpose)
@@ -111,18 +124,13 @@ static bool is_open(const struct event *event, const struct tracked_stream *stre
            stream->gate <= stream->done;
 }
 
-bool trapped_watch(struct interpose *interpose, const struct interpose_call *call, uint64_t address,
-                   uint64_t bytes, bool source, const struct tracked_stream *stream)
+static struct trapped_copy *add(struct interpose *interpose, struct interpose_call *call,
+                                const struct block *block, uint64_t address, uint64_t bytes,
+                                const struct tracked_stream *stream)
 {
-    if (!interpose->trapped || interpose->all_may_tell ||
-        interpose->trapped_count == TRAPPED_LIMIT || !bytes || !stream ||
-        !is_open(&call->event, stream))
-        return false;
-    const struct block *block = block_find(&interpose->blocks, address);
-    if (block_side(block) != EVENT_SIDE_HOST || block->freed_id ||
-        bytes > block->bytes - (address - block->address))
-        return false;
-    interpose->trapped[interpose->trapped_count++] = (struct trapped_copy){
+    struct trapped_copy *copy = &interpose->trapped[interpose->trapped_count++];
+    *copy = (struct trapped_copy){
+        .id = ++interpose->trapped_id,
         .event_id = call->event.id,
         .address = address,
         .bytes = bytes,
@@ -131,63 +139,123 @@ bool trapped_watch(struct interpose *interpose, const struct interpose_call *cal
         .queued = stream->queued,
         .stream = (uint32_t)(stream - interpose->streams),
         .buffer_index = block->index,
-        .source = source,
         .registered = block->memory == INTERPOSE_REGISTERED,
     };
+    call->watched = true;
+    return copy;
+}
+
+static bool has_room(const struct interpose *interpose, const struct tracked_stream *stream)
+{
+    return interpose->trapped && !interpose->all_may_tell && stream &&
+           interpose->trapped_count < TRAPPED_LIMIT;
+}
+
+bool trapped_watch(struct interpose *interpose, struct interpose_call *call, uint64_t address,
+                   uint64_t bytes, bool source, const struct tracked_stream *stream)
+{
+    if (!has_room(interpose, stream) || !bytes || !is_open(&call->event, stream))
+        return false;
+    const struct block *block = block_find(&interpose->blocks, address);
+    if (block_side(block) != EVENT_SIDE_HOST || block->freed_id ||
+        bytes > block->bytes - (address - block->address))
+        return false;
+    add(interpose, call, block, address, bytes, stream)->source = source;
     return true;
 }
 
-static void drop(struct interpose *interpose, struct trapped_copy *copy)
+void trapped_watch_kernel(struct interpose *interpose, struct interpose_call *call,
+                          uint64_t address, uint64_t bytes, const struct tracked_stream *stream)
 {
+    if (!has_room(interpose, stream) || stream->hidden || interpose->kernels_may_tell)
+        return;
+    const struct block *block = block_find(&interpose->blocks, address);
+    if (!block_is_shown(block) || block->freed_id)
+        return;
+    bytes = bytes < KERNEL_BYTES ? bytes : KERNEL_BYTES;
+    for (size_t i = 0; i < interpose->trapped_count; i++) {
+        struct trapped_copy *known = &interpose->trapped[i];
+        if (!known->kernel || known->address != address || known->bytes != bytes ||
+            &interpose->streams[known->stream] != stream)
+            continue;
+        known->queued = stream->queued; /* the next in a row */
+        known->event_id = call->event.id;
+        call->watched = call->watched || !known->armed;
+        return;
+    }
+    add(interpose, call, block, address, bytes, stream)->kernel = true;
+}
+
+/* waited: what a kernel wrote meanwhile is looked at. */
+static void drop(struct interpose *interpose, struct trapped_copy *copy, bool waited)
+{
+    uint64_t frames[TRAP_FRAME_LIMIT];
+    struct trap_access access;
+    if (copy->armed && copy->kernel && waited &&
+        greta_traps.settle(&interpose->listener, copy->id, &access, frames))
+        tell_access(interpose, copy, &access, !access.several);
     if (copy->armed)
-        greta_traps.remove(&interpose->listener, copy->event_id);
+        greta_traps.remove(&interpose->listener, copy->id);
     *copy = interpose->trapped[--interpose->trapped_count];
 }
 
-void trapped_settle(struct interpose *interpose, const struct interpose_call *call)
+static bool arm(struct interpose *interpose, const struct trapped_copy *copy)
 {
-    struct trapped_copy *copy = event_is_copy(call->event.kind) ? find(interpose, call->event.id)
-                                                                : NULL;
-    if (!copy)
-        return;
     struct trap_range range = {
-        .id = copy->event_id,
+        .id = copy->id,
         .address = copy->address,
         .bytes = copy->bytes,
         .lowest = copy->lowest,
         /* The rest of the last page is the runtime's, for memory that it allocated. */
         .highest = copy->registered ? copy->highest : copy->highest + TRAPPED_PAGE_BYTES - 1,
         .source = copy->source,
+        .kernel = copy->kernel,
         .registered = copy->registered,
     };
     if (!copy->registered)
         range.lowest &= ~(uint64_t)(TRAPPED_PAGE_BYTES - 1);
-    bool good = call->event.outcome == EVENT_DONE && greta_traps.add(&interpose->listener, &range);
-    copy->armed = good;
-    if (!good)
-        drop(interpose, copy);
+    return greta_traps.add(&interpose->listener, &range);
 }
 
-/* Lets go of those for which the function is true. */
-static void let_go(struct interpose *interpose, size_t stream, uint64_t queued, bool shared)
+void trapped_settle(struct interpose *interpose, const struct interpose_call *call)
 {
-    for (size_t i = interpose->trapped_count; i-- > 0;) {
+    for (size_t i = call->watched ? interpose->trapped_count : 0; i-- > 0;) {
         struct trapped_copy *copy = &interpose->trapped[i];
-        if (stream == SIZE_MAX || (shared && copy->shared) ||
-            (copy->stream == stream && copy->queued <= queued))
-            drop(interpose, copy);
+        if (copy->event_id != call->event.id || copy->armed)
+            continue;
+        copy->armed = call->event.outcome == EVENT_DONE && arm(interpose, copy);
+        if (!copy->armed)
+            drop(interpose, copy, false);
     }
+}
+
+static bool is_meant(const struct trapped_copy *copy, size_t stream, uint64_t queued)
+{
+    return stream == SIZE_MAX || (copy->stream == stream && copy->queued <= queued);
 }
 
 static void let_go_before(struct interpose *interpose, const struct trapped_copy *seen)
 {
-    struct trapped_copy copy = *seen; /* the table moves */
-    let_go(interpose, copy.stream, copy.queued - 1, false);
+    for (size_t i = interpose->trapped_count; i-- > 0;)
+        if (is_meant(&interpose->trapped[i], seen->stream, seen->queued - 1))
+            drop(interpose, &interpose->trapped[i], false);
 }
 
 void trapped_done(struct interpose *interpose, size_t stream, uint64_t queued)
 {
-    let_go(interpose, stream, queued, true);
+    for (size_t i = interpose->trapped_count; i-- > 0;)
+        if (interpose->trapped[i].shared || is_meant(&interpose->trapped[i], stream, queued))
+            drop(interpose, &interpose->trapped[i], true);
+}
+
+/* Kernels stay: what the host reads and writes in their memory is seen. */
+void trapped_tell(struct interpose *interpose, size_t stream, uint64_t queued)
+{
+    for (size_t i = interpose->trapped_count; i-- > 0;) {
+        struct trapped_copy *copy = &interpose->trapped[i];
+        if (!copy->kernel && (copy->shared || is_meant(copy, stream, queued)))
+            drop(interpose, copy, false);
+    }
 }
 
 void trapped_share(struct interpose *interpose, size_t stream, uint64_t queued)
@@ -204,7 +272,7 @@ void trapped_forget(struct interpose *interpose, uint64_t address, uint64_t byte
     for (size_t i = interpose->trapped_count; i-- > 0;) {
         struct trapped_copy *copy = &interpose->trapped[i];
         if (copy->address - address < bytes || address - copy->address < copy->bytes)
-            drop(interpose, copy);
+            drop(interpose, copy, false);
     }
 }
 

@@ -24,6 +24,7 @@ struct trap_access {
     uint64_t id;             /* of the trap */
     uint64_t address, bytes; /* bytes 0: of one instruction, whose size is not known */
     bool writes;
+    bool several; /* of settle: bytes changed at several places that the program had read */
     /* Innermost first, as return addresses: the first one is a byte after the start of the
      * instruction that made the access. */
     const uint64_t *frames;
@@ -47,6 +48,7 @@ struct trap_range {
     /* Only whole pages within these bounds are protected. */
     uint64_t lowest, highest;
     bool source;     /* the copy reads there: the host may read too */
+    bool kernel;     /* a kernel may use it: accesses are not reported, settle compares */
     bool registered; /* the program's own mapping: whether it is writable is looked up */
 };
 
@@ -58,6 +60,10 @@ struct interpose_traps {
     bool (*add)(const struct trap_listener *listener, const struct trap_range *range);
     /* The copy is done, or no longer looked at. No such trap is fine. */
     void (*remove)(const struct trap_listener *listener, uint64_t id);
+    /* To be called for a kernel before it is removed: were bytes changed that the program had read?
+     */
+    bool (*settle)(const struct trap_listener *listener, uint64_t id,
+                   struct trap_access *ret_access, uint64_t ret_frames[TRAP_FRAME_LIMIT]);
     /* The runtime is about to use this memory itself: its protection is lifted for good. */
     void (*open)(uint64_t address, uint64_t bytes);
 };

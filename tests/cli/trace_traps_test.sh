@@ -74,6 +74,19 @@ for scene in read-after-waits read-after-flag source-read neighbours edges-of-ow
     clean $scene
 done
 
+# Memory that a kernel writes: what counts is what changed after the program read it.
+confirmed kernel-early "CONFIRMED missing-sync: host access" \
+    "bytes of host memory that fill_late" "was given a pointer to" "what it read was changed after that" \
+    "look_at+" "kernel_early+"
+confirmed managed-early "CONFIRMED missing-sync: host access" "managed_early+"
+expect_exit 0 trace -- "$program" kernel-looked-once
+same_output kernel-looked-once
+expect_stderr "possible missing-sync: host access"
+expect_stderr "so few bytes may be a flag or a counter"
+for scene in kernel-polled kernel-input kernel-other-fields kernel-let-go managed-after-wait; do
+    clean $scene
+done
+
 # Traps do not fit: that is said, and nothing else is wrong.
 # (So many ranges are more than the order of copies is kept for.)
 expect_exit 0 trace -- "$program" many-traps

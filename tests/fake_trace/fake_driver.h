@@ -46,6 +46,8 @@ result fake_set_alive(address pointer, size_t bytes, int alive);
  * for them, through a second mapping of the memory: as by a device, whatever the program's own
  * mapping allows. False: the copy is to be done at once. */
 int fake_late(address target, address source, size_t bytes, stream on);
+/* The same for a kernel that writes 42 to so many bytes of pinned or managed memory. */
+void fake_late_fill(address target, size_t bytes, stream on);
 /* Does what was left of the stream's copies; NULL: of all. */
 result fake_late_run(stream on);
 /* Pinned memory, mapped twice. NULL: there is none. */

@@ -12,6 +12,7 @@ static struct fake_kernel kernels[] = {
     { "_ZN4demo3addEPfPKfi", { 8, 8, 4 }, 3 },
     { "_ZN4demo6packedENS_4packE", { 32 }, 1 },
     { "out_of_bounds", { 8 }, 1 },
+    { "fill_late", { 8, 8, 4 }, 3 },
 };
 
 EXPORT result cuModuleLoadData(void **module, const void *image)
@@ -54,12 +55,14 @@ EXPORT result cuFuncGetName(const char **name, function kernel)
 
 /* The error is returned by a later copy or wait; launches after the faulty one are queued before
  * anybody knows. */
-static result launch(const struct fake_kernel *kernel, stream on)
+static result launch(const struct fake_kernel *kernel, stream on, void *const *parameters)
 {
     if (on && on->capturing)
         return OK;
     if (strcmp(kernel->name, "out_of_bounds") == 0)
         fake_lost = 1;
+    if (strcmp(kernel->name, "fill_late") == 0 && parameters)
+        fake_late_fill(*(const address *)parameters[0], 4096, on);
     return OK;
 }
 
@@ -75,7 +78,7 @@ static result tell_launch(uint32_t id, const char *name, const struct launch *ar
     const char *kernel = arguments->kernel->name;
     result code = OK;
     fake_tell(0, id, name, arguments, &code, kernel);
-    code = launch(arguments->kernel, arguments->on);
+    code = launch(arguments->kernel, arguments->on, arguments->parameters);
     fake_tell(1, id, name, arguments, &code, kernel);
     return code;
 }

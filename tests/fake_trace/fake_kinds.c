@@ -5,6 +5,13 @@
 
 /* ---- Allocations ---------------------------------------------------------------------------- */
 
+/* As pinned memory: host and device have a mapping each. */
+static result make_managed(address *pointer, size_t bytes)
+{
+    *pointer = (address)(uintptr_t)fake_pinned(bytes);
+    return *pointer ? fake_set_alive(*pointer, bytes, 1) : INVALID_VALUE;
+}
+
 EXPORT result cuMemAllocManaged(address *pointer, size_t bytes, unsigned int flags)
 {
     struct {
@@ -12,7 +19,7 @@ EXPORT result cuMemAllocManaged(address *pointer, size_t bytes, unsigned int fla
         size_t bytes;
         unsigned int flags;
     } arguments = { pointer, bytes, flags };
-    CALL(371, "cuMemAllocManaged", arguments, NULL, fake_make(pointer, bytes));
+    CALL(371, "cuMemAllocManaged", arguments, NULL, make_managed(pointer, bytes));
 }
 
 static result make_rows(address *pointer, size_t *pitch, size_t width, size_t height)

@@ -17,7 +17,7 @@ static size_t range_count;
 
 static struct {
     unsigned char *target;
-    const unsigned char *source;
+    const unsigned char *source; /* NULL: a kernel's work */
     size_t bytes;
     stream on;
 } queue[QUEUE_LIMIT];
@@ -62,11 +62,28 @@ int fake_late(address target, address source, size_t bytes, stream on)
     return 1;
 }
 
+void fake_late_fill(address target, size_t bytes, stream on)
+{
+    unsigned char *to = device_side(target);
+    if (!to || queue_count == QUEUE_LIMIT)
+        return;
+    if (!getenv("FAKE_TRACE_LATE")) {
+        memset(to, 42, bytes);
+        return;
+    }
+    queue[queue_count].target = to;
+    queue[queue_count].source = NULL;
+    queue[queue_count].bytes = bytes;
+    queue[queue_count++].on = on;
+}
+
 result fake_late_run(stream on)
 {
     size_t kept = 0;
     for (size_t i = 0; i < queue_count; i++) {
-        if (!on || queue[i].on == on)
+        if ((!on || queue[i].on == on) && !queue[i].source)
+            memset(queue[i].target, 42, queue[i].bytes);
+        else if (!on || queue[i].on == on)
             memmove(queue[i].target, queue[i].source, queue[i].bytes);
         else
             queue[kept++] = queue[i];

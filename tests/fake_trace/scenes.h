@@ -85,6 +85,14 @@ void launch(function which, address target, address source, stream on);
     SCENE("given-again", given_again)                                                              \
     SCENE("waited-elsewhere", waited_elsewhere)                                                    \
     SCENE("many-traps", many_traps)                                                                \
+    SCENE("kernel-early", kernel_early)                                                            \
+    SCENE("kernel-looked-once", kernel_looked_once)                                                \
+    SCENE("kernel-polled", kernel_polled)                                                          \
+    SCENE("kernel-input", kernel_input)                                                            \
+    SCENE("kernel-other-fields", kernel_other_fields)                                              \
+    SCENE("kernel-let-go", kernel_let_go)                                                          \
+    SCENE("managed-early", managed_early)                                                          \
+    SCENE("managed-after-wait", managed_after_wait)                                                \
     SCENE("own-handler", own_handler)                                                              \
     SCENE("own-step-handler", own_step_handler)                                                    \
     SCENE("null-read", null_read)                                                                  \

@@ -246,6 +246,71 @@ static void rewritten_source(void **state)
     }
 }
 
+/* An access of the host to what queued work still uses: the access is the cause. */
+static void host_accesses(void **state)
+{
+    (void)state;
+    static const struct {
+        bool launch, source, writes, maybe;
+        enum hypothesis hypothesis;
+        enum finding_defect defect;
+    } rows[] = {
+        { false, false, false, false, HYPOTHESIS_MISSING_SYNC, DEFECT_HOST_READ_EARLY },
+        { false, false, true, false, HYPOTHESIS_MISSING_SYNC, DEFECT_HOST_WRITE_EARLY },
+        { false, true, true, false, HYPOTHESIS_STAGING_REUSE, DEFECT_HOST_REWRITE },
+        { true, false, false, false, HYPOTHESIS_MISSING_SYNC, DEFECT_HOST_READ_CHANGED },
+        { false, false, false, true, HYPOTHESIS_MISSING_SYNC, DEFECT_HOST_READ_EARLY },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct script script;
+        begin(&script);
+        uint64_t work = rows[i].launch ? kernel(&script, A, A) : copy(&script, A, A, B, 0);
+        struct event access = script_event(&script, EVENT_HOST_ACCESS);
+        access.flags = EVENT_FOREIGN | (rows[i].maybe ? EVENT_MAY_TELL : 0);
+        access.cause_id = work;
+        access.host_access.address = 0x1010;
+        access.host_access.copy_address = 0x1000;
+        access.host_access.copy_bytes = 64;
+        access.access_count = 1;
+        access.accesses[0].mode = rows[i].writes ? EVENT_WRITE : EVENT_READ;
+        access.accesses[0].operand = rows[i].source;
+        uint64_t seen = script_add(&script, &access);
+        const struct analysis *analysis = script_finish(&script, NULL);
+        const struct finding *finding = find_finding(analysis, rows[i].hypothesis);
+        assert_non_null(finding);
+        assert_int_equal(finding->certainty, rows[i].maybe ? FINDING_POSSIBLE : FINDING_DIRECT);
+        assert_int_equal(finding->reason, rows[i].maybe ? REASON_FLAG : REASON_NONE);
+        assert_int_equal(finding->cause.event_id, seen);
+        assert_int_equal(finding->other.event_id, work);
+        assert_int_equal(finding_defect(finding), rows[i].defect);
+        assert_int_equal(finding->expected, 0x10);
+        assert_int_equal(finding->found, 64);
+        assert_int_equal(analysis->finding_count, 1);
+        script_close(&script);
+    }
+}
+
+/* Off is for good; a limit and "on" say less. */
+static void host_traps(void **state)
+{
+    (void)state;
+    static const enum event_traps states[] = { EVENT_TRAPS_ON, EVENT_TRAPS_RING,
+                                               EVENT_TRAPS_LIMIT };
+    struct script script;
+    begin(&script);
+    for (size_t i = 0; i < COUNT_OF(states); i++) {
+        struct event event = script_event(&script, EVENT_HOST_TRAPS);
+        event.flags = EVENT_FOREIGN;
+        event.host_traps.state = states[i];
+        script_add(&script, &event);
+    }
+    const struct analysis *analysis = script_finish(&script, NULL);
+    assert_true(analysis->host_traps);
+    assert_int_equal(analysis->host_traps_state, EVENT_TRAPS_RING);
+    assert_int_equal(analysis->finding_count, 0);
+    script_close(&script);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +323,8 @@ int main(void)
         cmocka_unit_test(a_wait_for_all_orders),
         cmocka_unit_test(frees),
         cmocka_unit_test(streams_go_without_waiting),
+        cmocka_unit_test(host_accesses),
+        cmocka_unit_test(host_traps),
         cmocka_unit_test(graphs_with_freed_memory),
         cmocka_unit_test(graphs_with_memory_taken_again),
         cmocka_unit_test(rewritten_source),

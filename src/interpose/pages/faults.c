@@ -51,7 +51,7 @@ static bool was_lifted(uint64_t page, uint64_t pc)
 /* Places in the table of openings, as numbers from 1. */
 static PAGES_THREAD_LOCAL size_t stepping[STEP_PAGE_LIMIT];
 
-static size_t take_opening(uint64_t first, uint64_t last)
+size_t pages_take_opening(uint64_t first, uint64_t last)
 {
     size_t place = 0;
     while (place < OPENING_LIMIT &&
@@ -65,7 +65,7 @@ static size_t take_opening(uint64_t first, uint64_t last)
     return place;
 }
 
-static void end_opening(size_t place)
+void pages_end_opening(size_t place)
 {
     struct span span = pages_table.openings[place];
     pages_table.openings[place] = (struct span){ 0, 0 };
@@ -78,7 +78,7 @@ static bool open_for_step(uint64_t page)
     for (size_t i = 0; i < STEP_PAGE_LIMIT; i++) {
         if (stepping[i])
             continue;
-        size_t place = take_opening(page, page + PAGE_BYTES);
+        size_t place = pages_take_opening(page, page + PAGE_BYTES);
         stepping[i] = place < OPENING_LIMIT ? place + 1 : 0;
         return place < OPENING_LIMIT;
     }
@@ -91,7 +91,7 @@ void pages_stepped(void)
     pages_lock(&mask);
     for (size_t i = 0; i < STEP_PAGE_LIMIT; i++)
         if (stepping[i]) {
-            end_opening(stepping[i] - 1);
+            pages_end_opening(stepping[i] - 1);
             stepping[i] = 0;
         }
     pages_unlock(mask);
@@ -102,7 +102,31 @@ void pages_stepped(void)
 struct found {
     struct trap met; /* whose bytes the program touched first; listener NULL: none */
     bool any, neighbour;
+    struct trap *looked; /* of a kernel: the program reads its memory */
 };
+
+/* Nothing is known any more of what the program and the device tell each other there. */
+static void stop_looking(void)
+{
+    looks_forget_all();
+    for (size_t i = 0; i < pages_table.count; i++)
+        if (pages_table.traps[i].kernel)
+            trap_lift(&pages_table.traps[i]);
+}
+
+/* An access of the program to memory that a kernel may use. */
+static void look(struct trap *trap, bool writes, struct found *found)
+{
+    if (trap->steps++ >= STEP_LIMIT) {
+        stop_looking(); /* what it writes is no longer seen */
+        return;
+    }
+    found->neighbour = true;
+    if (writes)
+        looks_forget_all();
+    else
+        found->looked = trap;
+}
 
 /* Lifts what protects the page, unless the access is to a neighbour, which is left to a step. */
 static void lift_for_fault(uint64_t address, bool writes, bool silent, struct found *found)
@@ -114,7 +138,13 @@ static void lift_for_fault(uint64_t address, bool writes, bool silent, struct fo
             continue;
         found->any = true;
         bool used = is_used(trap, address, 1, writes), inside = trap->listener->is_inside();
-        if (used && !silent && !inside && !trap->met && !found->met.listener)
+        if (trap->kernel && used && !silent && !inside) {
+            look(trap, writes, found);
+            continue;
+        }
+        if (trap->kernel && (used || silent || inside))
+            looks_forget(trap);
+        else if (used && !silent && !inside && !trap->met && !found->met.listener)
             found->met = *trap;
         trap->met = trap->met || used;
         if (used || silent || inside)
@@ -126,21 +156,38 @@ static void lift_for_fault(uint64_t address, bool writes, bool silent, struct fo
     }
 }
 
+/* 0: it is an access of the driver's own threads, or of a call of it that is not wrapped. */
+static size_t stack_of(uint64_t pc, bool instruction, uint64_t frames[TRAP_FRAME_LIMIT])
+{
+    size_t count = pages_walk(pc, instruction, frames);
+    for (size_t i = 0; i < count; i++)
+        if (pages_is_driver(frames[i]))
+            return 0;
+    return count;
+}
+
+static void set_stack(size_t place, uint64_t pc)
+{
+    uint64_t mask, frames[TRAP_FRAME_LIMIT];
+    size_t count = stack_of(pc, true, frames);
+    pages_lock(&mask);
+    looks_set_frames(place, pc, frames, count);
+    pages_unlock(mask);
+}
+
 static void tell(const struct trap_listener *listener, struct trap_access *access, uint64_t pc,
                  bool instruction)
 {
     uint64_t frames[TRAP_FRAME_LIMIT];
     access->frames = frames;
-    access->frame_count = pages_walk(pc, instruction, frames);
-    /* The driver's own threads, and calls of it that are not wrapped. */
-    for (size_t i = 0; i < access->frame_count; i++)
-        if (pages_is_driver(frames[i]))
-            return;
-    listener->accessed(listener->context, access);
+    access->frame_count = stack_of(pc, instruction, frames);
+    if (access->frame_count)
+        listener->accessed(listener->context, access);
 }
 
 /* With the lock held. */
-static enum pages_fault decide(uint64_t address, bool writes, uint64_t pc, struct found *found)
+static enum pages_fault decide(uint64_t address, bool writes, uint64_t pc, struct found *found,
+                               size_t *ret_look)
 {
     bool forked = pages_table.process != pages_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
     uint64_t page = address & PAGE_MASK;
@@ -149,8 +196,17 @@ static enum pages_fault decide(uint64_t address, bool writes, uint64_t pc, struc
         return was_lifted(page, pc) ? PAGES_FAULT_AGAIN : PAGES_FAULT_OTHER;
     if (!found->neighbour)
         return PAGES_FAULT_AGAIN;
-    if (open_for_step(page))
+    if (found->looked && looks_again(found->looked, address, pc)) {
+        stop_looking(); /* it waits for a flag */
+        return PAGES_FAULT_AGAIN;
+    }
+    if (open_for_step(page)) {
+        if (found->looked && !looks_add(found->looked, address, pc, ret_look)) {
+            found->looked->readable = true;
+            pages_apply(found->looked->first, found->looked->last);
+        }
         return PAGES_FAULT_STEP;
+    }
     for (size_t i = 0; i < pages_table.count; i++)
         if (trap_shares_pages(&pages_table.traps[i], page, PAGE_BYTES))
             trap_lift_page(&pages_table.traps[i], page);
@@ -161,9 +217,12 @@ enum pages_fault pages_take_fault(uint64_t address, bool writes, uint64_t pc)
 {
     uint64_t mask;
     struct found found = { .any = false };
+    size_t place = SIZE_MAX;
     pages_lock(&mask);
-    enum pages_fault fault = decide(address, writes, pc, &found);
+    enum pages_fault fault = decide(address, writes, pc, &found, &place);
     pages_unlock(mask);
+    if (place != SIZE_MAX)
+        set_stack(place, pc);
     if (found.met.listener) {
         struct trap_access access = { .id = found.met.id, .address = address, .writes = writes };
         tell(found.met.listener, &access, pc, true);
@@ -188,7 +247,9 @@ void pages_touch_begin(struct pages_touch *touch, uint64_t address, uint64_t byt
         if (!trap_shares_pages(trap, address, bytes))
             continue;
         found = true;
-        if (!trap->met && is_used(trap, address, bytes, writes) &&
+        if (trap->kernel && writes)
+            looks_forget_all();
+        if (!trap->kernel && !trap->met && is_used(trap, address, bytes, writes) &&
             touch->count < PAGES_TOUCH_LIMIT && !trap->listener->is_inside()) {
             touch->traps[touch->count].listener = trap->listener;
             touch->traps[touch->count].id = trap->id;
@@ -197,7 +258,7 @@ void pages_touch_begin(struct pages_touch *touch, uint64_t address, uint64_t byt
         }
     }
     if (found)
-        touch->opening = take_opening(first, last);
+        touch->opening = pages_take_opening(first, last);
     pages_unlock(mask);
     if (found && touch->opening == OPENING_LIMIT)
         pages_forget(address, bytes);
@@ -230,7 +291,7 @@ void pages_touch_end(const struct pages_touch *touch, uint64_t bytes, uint64_t c
             touch->address < touch->traps[i].address + touch->traps[i].bytes)
             taken[i] = take_trap(touch->traps[i].listener, touch->traps[i].id);
     if (touch->opening < OPENING_LIMIT)
-        end_opening(touch->opening);
+        pages_end_opening(touch->opening);
     pages_unlock(mask);
     for (size_t i = 0; i < touch->count; i++) {
         uint64_t from = touch->traps[i].address > touch->address ? touch->traps[i].address

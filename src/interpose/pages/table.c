@@ -59,7 +59,7 @@ static int protection_at(uint64_t page, uint64_t *ret_last)
             continue;
         }
         *ret_last = trap->last < *ret_last ? trap->last : *ret_last;
-        protection = trap->source ? protection & PROT_READ : PROT_NONE;
+        protection = trap->source || trap->readable ? protection & PROT_READ : PROT_NONE;
     }
     return protection;
 }
@@ -130,6 +130,7 @@ void pages_open_all(void)
     pages_lock(&mask);
     for (size_t i = 0; i < pages_table.count; i++)
         trap_lift(&pages_table.traps[i]);
+    looks_forget_all();
     pages_unlock(mask);
 }
 
@@ -206,9 +207,14 @@ static bool set(const struct trap_listener *listener, const struct trap_range *r
     if (first >= last || (range->registered && !is_writable(lowest, highest)))
         return false;
     struct trap *trap = &pages_table.traps[pages_table.count++];
-    *trap = (struct trap){ listener,      range->id, range->address,
-                           range->bytes,  first,     last,
-                           range->source, false,     0 };
+    *trap = (struct trap){ .listener = listener,
+                           .id = range->id,
+                           .address = range->address,
+                           .bytes = range->bytes,
+                           .first = first,
+                           .last = last,
+                           .source = range->source,
+                           .kernel = range->kernel };
     atomic_fetch_add(&pages_active, 1);
     if (pages_apply(first, last))
         return true;
@@ -243,6 +249,8 @@ static bool add(const struct trap_listener *listener, const struct trap_range *r
 static void drop(size_t place)
 {
     trap_lift(&pages_table.traps[place]);
+    if (pages_table.traps[place].kernel)
+        looks_forget(&pages_table.traps[place]);
     pages_table.traps[place] = pages_table.traps[--pages_table.count];
 }
 
@@ -263,6 +271,29 @@ bool trap_shares_pages(const struct trap *trap, uint64_t address, uint64_t bytes
     return trap_is_protecting(trap) && trap->first < address + bytes && address < trap->last;
 }
 
+static bool settle(const struct trap_listener *listener, uint64_t id,
+                   struct trap_access *ret_access, uint64_t ret_frames[TRAP_FRAME_LIMIT])
+{
+    uint64_t mask;
+    bool found = false;
+    pages_lock(&mask);
+    for (size_t i = 0; i < pages_table.count; i++) {
+        struct trap *trap = &pages_table.traps[i];
+        if (trap->listener != listener || trap->id != id || !trap_is_protecting(trap))
+            continue;
+        uint64_t first = trap->first, last = trap->last;
+        trap_lift(trap); /* it is about to be removed */
+        size_t opening = pages_take_opening(first, last);
+        if (opening == OPENING_LIMIT)
+            break;
+        found = looks_settle(trap, ret_access, ret_frames);
+        pages_end_opening(opening);
+        break;
+    }
+    pages_unlock(mask);
+    return found;
+}
+
 static void open_range(uint64_t address, uint64_t bytes)
 {
     uint64_t mask;
@@ -270,8 +301,10 @@ static void open_range(uint64_t address, uint64_t bytes)
         return;
     pages_lock(&mask);
     for (size_t i = 0; i < pages_table.count; i++)
-        if (trap_shares_pages(&pages_table.traps[i], address, bytes))
+        if (trap_shares_pages(&pages_table.traps[i], address, bytes)) {
             trap_lift(&pages_table.traps[i]);
+            looks_forget(&pages_table.traps[i]);
+        }
     pages_unlock(mask);
 }
 
@@ -289,4 +322,4 @@ void pages_forget(uint64_t address, uint64_t bytes)
     pages_unlock(mask);
 }
 
-EXPORT const struct interpose_traps greta_traps = { listen, add, remove_trap, open_range };
+EXPORT const struct interpose_traps greta_traps = { listen, add, remove_trap, settle, open_range };
