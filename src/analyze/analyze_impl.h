@@ -216,8 +216,9 @@ struct finding finding_draft(enum hypothesis hypothesis, enum finding_certainty 
  */
 int32_t finding_add(struct analyzer *analyzer, const struct finding *draft);
 /* The finding's fields that follow from the refused call alone. */
-/* EVENT_HOST_ACCESS: of memory that a copy reads, else of memory that it writes. */
-bool finding_is_source_access(const struct event *event);
+/* EVENT_HOST_ACCESS: of memory that a copy reads, or of a released ticket; else of memory that work
+ * is still to write. */
+bool finding_is_reuse(const struct event *event);
 struct finding finding_of_host_access(const struct analyzer *analyzer, enum hypothesis hypothesis,
                                       const struct event *event);
 struct finding finding_of_refusal(const struct analyzer *analyzer, enum hypothesis hypothesis,

@@ -117,6 +117,9 @@ static const struct finding_defect_info infos[] = {
     [DEFECT_HOST_READ_CHANGED] = { "host-read-changed",
                                    { "byte", PARAMETER_COUNT },
                                    { "used_bytes", PARAMETER_BYTES } },
+    [DEFECT_HOST_READ_RELEASED] = { "host-read-released",
+                                    { "byte", PARAMETER_COUNT },
+                                    { "used_bytes", PARAMETER_BYTES } },
     [DEFECT_HOST_REWRITE] = { "host-rewrite",
                               { "byte", PARAMETER_COUNT },
                               { "used_bytes", PARAMETER_BYTES } },
@@ -157,7 +160,7 @@ static enum finding_defect unordered_of(const struct finding *finding)
 static enum finding_defect staging_of(const struct finding *finding)
 {
     if (finding->cause.kind == EVENT_HOST_ACCESS)
-        return DEFECT_HOST_REWRITE;
+        return finding->check ? DEFECT_HOST_READ_RELEASED : DEFECT_HOST_REWRITE;
     if (finding->other.kind == EVENT_SOURCE_CHANGED && finding->other.event_id)
         return DEFECT_SOURCE_REWRITTEN;
     return finding->check ? DEFECT_TICKET_RELEASED : DEFECT_SLOT_IN_USE;

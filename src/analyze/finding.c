@@ -133,9 +133,10 @@ void finding_weigh(const struct analyzer *analyzer, const struct conflict *confl
 
 /* ---- Accesses of the host ------------------------------------------------------------------- */
 
-bool finding_is_source_access(const struct event *event)
+bool finding_is_reuse(const struct event *event)
 {
-    return event->access_count > 0 && event->accesses[0].operand == 1;
+    return event->check == EVENT_CHECK_TICKET ||
+           (event->access_count > 0 && event->accesses[0].operand == 1);
 }
 
 struct finding finding_of_host_access(const struct analyzer *analyzer, enum hypothesis hypothesis,
@@ -146,6 +147,7 @@ struct finding finding_of_host_access(const struct analyzer *analyzer, enum hypo
     draft.attribution = FINDING_CULPRIT;
     draft.cause = place_of_event(analyzer, event);
     draft.other = place_of_id(analyzer, event->cause_id, 0);
+    draft.check = event->check;
     draft.expected = event->host_access.address - event->host_access.copy_address;
     draft.found = event->host_access.copy_bytes;
     if (event->flags & EVENT_MAY_TELL) {

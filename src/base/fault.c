@@ -82,6 +82,54 @@ static bool patch_range(uintptr_t fault)
     return false;
 }
 
+/* ---- Guarded memory ------------------------------------------------------------------------- */
+
+/* Staging slots of a few devices. */
+#define GUARD_LIMIT 256u
+
+/* As the ranges above. */
+static struct guard {
+    uintptr_t address; /* atomic; set last, cleared first */
+    size_t bytes;
+    bool (*met)(void *context, uint64_t address);
+    void *context;
+} guards[GUARD_LIMIT + 1]; /* place 0 is never used */
+
+uint32_t fault_guard(const void *address, size_t bytes,
+                     bool (*met)(void *context, uint64_t address), void *context)
+{
+    uint32_t place = 0;
+    fault_install();
+    pthread_mutex_lock(&ranges_lock);
+    for (uint32_t i = 1; i <= GUARD_LIMIT && !place; i++)
+        if (!guards[i].address)
+            place = i;
+    if (place) {
+        guards[place].bytes = bytes;
+        guards[place].met = met;
+        guards[place].context = context;
+        __atomic_store_n(&guards[place].address, (uintptr_t)address, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&ranges_lock);
+    return place;
+}
+
+void fault_unguard(uint32_t place)
+{
+    if (place)
+        __atomic_store_n(&guards[place].address, 0, __ATOMIC_RELEASE);
+}
+
+static bool meet_guard(uintptr_t fault)
+{
+    for (uint32_t i = 1; i <= GUARD_LIMIT; i++) {
+        uintptr_t begin = __atomic_load_n(&guards[i].address, __ATOMIC_ACQUIRE);
+        if (begin && fault >= begin && fault - begin < guards[i].bytes)
+            return guards[i].met(guards[i].context, (uint64_t)fault);
+    }
+    return false;
+}
+
 /* ---- The handler ---------------------------------------------------------------------------- */
 
 /* By a process (kill, raise), not by an access. */
@@ -115,6 +163,9 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
         chain(signal_number, info, context);
         return;
     }
+    if (signal_number == SIGSEGV && info->si_code == SEGV_ACCERR &&
+        meet_guard((uintptr_t)info->si_addr))
+        return;
     if (!frame) {
         if (signal_number != SIGBUS || !patch_range((uintptr_t)info->si_addr))
             chain(signal_number, info, context);

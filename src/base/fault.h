@@ -35,4 +35,11 @@ void fault_unwatch(uint32_t place); /* 0 is fine; call it before unmapping */
 /* True if the mapping was read where the file had ended; the reader got zeros there. */
 bool fault_was_seen(uint32_t place);
 
+/* Guards memory that is closed at times (PROT_NONE). At an access there `met` is called, by the
+ * thread that made it and in the handler; true: it has opened the memory, and the access goes on.
+ * Returns its place, or 0 if all places are taken and the memory is not guarded. */
+uint32_t fault_guard(const void *address, size_t bytes,
+                     bool (*met)(void *context, uint64_t address), void *context);
+void fault_unguard(uint32_t place); /* 0 is fine; call it before unmapping */
+
 #endif

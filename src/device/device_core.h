@@ -263,6 +263,12 @@ void tamper_after(struct device *device, struct device_tampered *call, enum stat
 
 MUST_CHECK enum status staging_create(struct device *device, struct error *err);
 void staging_destroy(struct device *device);
+/* staging_view.c */
+struct staging_slot;
+void staging_view_create(struct device *device, struct staging_slot *slot);
+void staging_view_destroy(struct device *device, struct staging_slot *slot);
+/* Nothing of it can be read until it is shown. */
+void staging_view_close(struct device *device, struct staging_slot *slot);
 
 /* ---- Graphs --------------------------------------------------------------------------------- */
 

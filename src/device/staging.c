@@ -39,6 +39,7 @@ enum status staging_create(struct device *device, struct error *err)
     enum status status = STATUS_OK;
     while (ring->count < count && !status) {
         struct staging_slot *slot = &ring->slots[ring->count++];
+        staging_view_create(device, slot);
         if (ring->count <= MADE_AT_ONCE || !device->staging_late)
             status = make_memory(device, slot, err);
         if (!status)
@@ -56,6 +57,7 @@ void staging_destroy(struct device *device)
         return;
     for (uint32_t i = 0; i < ring->count; i++) {
         struct staging_slot *slot = &ring->slots[i];
+        staging_view_destroy(device, slot);
         if (slot->mark)
             device->methods->mark_destroy(device, slot->mark);
         if (slot->memory)
@@ -191,6 +193,7 @@ static struct staging_slot *take(struct device *device, enum staging_state state
     }
     *ret_in_use = ring->count;
     if (slot) {
+        staging_view_close(device, slot);
         slot->state = state;
         slot->generation++;
         slot->order = ring->next_order++;
@@ -233,6 +236,7 @@ void staging_give_back(struct device *device, struct staging_slot *slot)
 {
     pthread_mutex_lock(&device->staging->lock);
     ASSERT(slot->state != STAGING_FREE);
+    staging_view_close(device, slot);
     slot->state = STAGING_FREE;
     slot->generation++;
     pthread_cond_broadcast(&device->staging->changed);

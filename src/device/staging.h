@@ -35,6 +35,11 @@ struct staging_slot {
     const void *stream;           /* queued copy in: the backend's stream, only compared */
     uint64_t order;               /* in which slots were taken; the smallest is the oldest */
     struct transfer_check *check; /* copy out that is verified and not yet read */
+    /* With guards: what callers read of a redeemed ticket. It is closed before that and after the
+     * release, so that a pointer kept from an earlier ticket faults. NULL: they read `memory`. */
+    void *view;
+    uint32_t view_guard; /* its place in base/fault.h */
+    struct device *device;
 };
 
 /* Takes a free slot and puts it into `state`: STAGING_FILLING or STAGING_LANDING. If none is free
@@ -51,6 +56,8 @@ void staging_give_back(struct device *device, struct staging_slot *slot);
 struct device_ticket staging_ticket(const struct device *device, const struct staging_slot *slot);
 /* The slot of a ticket, or NULL. */
 struct staging_slot *staging_find(struct device *device, struct device_ticket ticket);
+/* The bytes of a slot whose copy out has landed, for the ticket's owner. */
+const void *staging_show(struct device *device, struct staging_slot *slot);
 /* Changes landing to held; false if it was not landing. */
 bool staging_hold(struct device *device, struct staging_slot *slot);
 

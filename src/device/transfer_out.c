@@ -173,7 +173,7 @@ enum status device_ticket_redeem(struct device *device, struct device_ticket tic
         if (device->options.hash_results && device_is_observed(device))
             call.event.ticket.hash = XXH3_64bits(slot->memory, (size_t)slot->bytes);
         tell_landed(device, slot);
-        *ret_bytes = slot->memory;
+        *ret_bytes = staging_show(device, slot);
         *ret_count = slot->bytes;
     }
     return call_end(&call, status, err);

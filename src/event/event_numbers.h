@@ -56,6 +56,8 @@ enum event_kind {
     EVENT_OP_HASH = 32, /* digest of an operand of an earlier launch (cause_id, operand) */
     /* Foreign programs only: the program touched host memory that an earlier copy or fill
      * (cause_id) was still using. EVENT_MAY_TELL: it may have been a look at a flag. */
+    /* In greta itself: a caller touched staging memory before it had redeemed the ticket of the
+     * copy (cause_id), or after its release (EVENT_CHECK_TICKET). */
     EVENT_HOST_ACCESS = 33,
     EVENT_HOST_TRAPS = 34, /* foreign programs only: such memory is watched, or no longer */
     EVENT_KIND_COUNT

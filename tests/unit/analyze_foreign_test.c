@@ -251,15 +251,16 @@ static void host_accesses(void **state)
 {
     (void)state;
     static const struct {
-        bool launch, source, writes, maybe;
+        bool launch, source, writes, maybe, released;
         enum hypothesis hypothesis;
         enum finding_defect defect;
     } rows[] = {
-        { false, false, false, false, HYPOTHESIS_MISSING_SYNC, DEFECT_HOST_READ_EARLY },
-        { false, false, true, false, HYPOTHESIS_MISSING_SYNC, DEFECT_HOST_WRITE_EARLY },
-        { false, true, true, false, HYPOTHESIS_STAGING_REUSE, DEFECT_HOST_REWRITE },
-        { true, false, false, false, HYPOTHESIS_MISSING_SYNC, DEFECT_HOST_READ_CHANGED },
-        { false, false, false, true, HYPOTHESIS_MISSING_SYNC, DEFECT_HOST_READ_EARLY },
+        { false, false, false, false, false, HYPOTHESIS_MISSING_SYNC, DEFECT_HOST_READ_EARLY },
+        { false, false, true, false, false, HYPOTHESIS_MISSING_SYNC, DEFECT_HOST_WRITE_EARLY },
+        { false, true, true, false, false, HYPOTHESIS_STAGING_REUSE, DEFECT_HOST_REWRITE },
+        { true, false, false, false, false, HYPOTHESIS_MISSING_SYNC, DEFECT_HOST_READ_CHANGED },
+        { false, false, false, true, false, HYPOTHESIS_MISSING_SYNC, DEFECT_HOST_READ_EARLY },
+        { false, false, false, false, true, HYPOTHESIS_STAGING_REUSE, DEFECT_HOST_READ_RELEASED },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct script script;
@@ -268,6 +269,7 @@ static void host_accesses(void **state)
         struct event access = script_event(&script, EVENT_HOST_ACCESS);
         access.flags = EVENT_FOREIGN | (rows[i].maybe ? EVENT_MAY_TELL : 0);
         access.cause_id = work;
+        access.check = rows[i].released ? EVENT_CHECK_TICKET : EVENT_CHECK_NONE;
         access.host_access.address = 0x1010;
         access.host_access.copy_address = 0x1000;
         access.host_access.copy_bytes = 64;

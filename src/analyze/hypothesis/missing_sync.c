@@ -47,7 +47,7 @@ static void on_hash(struct analyzer *analyzer, const struct event *event)
 static void on_host_access(struct analyzer *analyzer, const struct event *event)
 {
     analyze_count(analyzer, HYPOTHESIS_MISSING_SYNC, 1, 1);
-    if (finding_is_source_access(event))
+    if (finding_is_reuse(event))
         return; /* staging_reuse.c's */
     struct finding draft = finding_of_host_access(analyzer, HYPOTHESIS_MISSING_SYNC, event);
     finding_add(analyzer, &draft);

@@ -54,7 +54,7 @@ static void on_source_changed(struct analyzer *analyzer, const struct event *eve
 
 static void on_event(struct analyzer *analyzer, const struct event *event)
 {
-    if (event->kind == EVENT_HOST_ACCESS && finding_is_source_access(event)) {
+    if (event->kind == EVENT_HOST_ACCESS && finding_is_reuse(event)) {
         struct finding draft = finding_of_host_access(analyzer, HYPOTHESIS_STAGING_REUSE, event);
         finding_add(analyzer, &draft);
     }
