@@ -111,7 +111,7 @@ if(greta_kernel_count GREATER 0)
                  gpu_inspect_test gpu_limits_test gpu_engine_test engine_ahead_test engine_replay_test session_test
                  session_ahead_test session_failure_test session_prompt_test session_grammar_test ops_matmul_test
                  ops_layer_test ops_families_test
-                 device_lost_test analyze_devices_test)
+                 device_lost_test analyze_devices_test staging_view_test)
         greta_gpu_test(${name} ${name})
     endforeach()
     # The same on an emulated GPU of another kind: the environment says of which.
