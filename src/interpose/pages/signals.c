@@ -47,19 +47,31 @@ static PAGES_THREAD_LOCAL bool blocked;
 
 /* ---- The system's side ---------------------------------------------------------------------- */
 
+static _Atomic(action_function) next_action;
+static _Atomic(mask_function) next_thread_mask, next_mask;
+
+/* At the start, or for a library that is initialised before this one. */
+static void find_next(void)
+{
+    action_function action;
+    mask_function thread_mask, mask;
+    *(void **)&action = pages_next("sigaction");
+    *(void **)&thread_mask = pages_next("pthread_sigmask");
+    *(void **)&mask = pages_next("sigprocmask");
+    atomic_store(&next_action, action);
+    atomic_store(&next_thread_mask, thread_mask);
+    atomic_store(&next_mask, mask);
+}
+
 static int system_action(int number, const struct sigaction *action, struct sigaction *before)
 {
-    static _Atomic(action_function) next;
-    action_function function = atomic_load(&next);
-    if (!function) {
-        *(void **)&function = pages_next("sigaction");
-        atomic_store(&next, function);
-    }
-    if (!function) {
-        errno = ENOSYS;
-        return -1;
-    }
-    return function(number, action, before);
+    if (!atomic_load(&next_action))
+        find_next();
+    action_function function = atomic_load(&next_action);
+    if (function)
+        return function(number, action, before);
+    errno = ENOSYS;
+    return -1;
 }
 
 static bool is_default(const struct sigaction *action)
@@ -307,21 +319,22 @@ EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler)
     return sysv_signal(number, handler);
 }
 
-/* name: of the function that the program called. */
-static int set_mask(const char *name, int how, const sigset_t *set, sigset_t *before)
+/* next: the function that the program called. */
+static int set_mask(_Atomic(mask_function) *next, int how, const sigset_t *set, sigset_t *before)
 {
-    mask_function next;
     sigset_t changed;
     bool was_blocked = blocked;
-    *(void **)&next = pages_next(name);
-    if (!next)
+    if (!atomic_load(next))
+        find_next();
+    mask_function function = atomic_load(next);
+    if (!function)
         return ENOSYS;
     if (set) {
         changed = *set;
         if (how != SIG_UNBLOCK)
             sigdelset(&changed, SIGSEGV);
     }
-    int code = next(how, set ? &changed : NULL, before);
+    int code = function(how, set ? &changed : NULL, before);
     if (code)
         return code;
     if (before && was_blocked)
@@ -333,18 +346,19 @@ static int set_mask(const char *name, int how, const sigset_t *set, sigset_t *be
 
 EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 {
-    return set_mask("pthread_sigmask", how, set, before);
+    return set_mask(&next_thread_mask, how, set, before);
 }
 
 EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *before)
 {
-    return set_mask("sigprocmask", how, set, before);
+    return set_mask(&next_mask, how, set, before);
 }
 
 /* What the process was started with. */
 __attribute__((constructor)) static void start(void)
 {
     uint64_t mask = 0, unblocked = UINT64_C(1) << (SIGSEGV - 1);
+    find_next();
     pages_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&unblocked, (long)&mask, sizeof(mask),
                       0, 0);
     blocked = (mask & unblocked) != 0;

@@ -41,14 +41,62 @@ static uint64_t number(const void *address)
 
 #define CALLER ((uint64_t)(uintptr_t)__builtin_return_address(0))
 
-/* The function of the C library that a wrapper stands before: looked up once. */
-#define NEXT(type, name)                                                                           \
-    static _Atomic(type) known;                                                                    \
-    type next = atomic_load_explicit(&known, memory_order_acquire);                                \
-    if (!next) {                                                                                   \
-        *(void **)&next = pages_next(#name);                                                       \
-        atomic_store_explicit(&known, next, memory_order_release);                                 \
+/* ---- The C library's own -------------------------------------------------------------------- */
+
+#define ROWS(row) row(munmap) row(mprotect) row(mmap) row(mmap64) row(mremap) row(syscall)
+
+enum {
+#define BYTES(type, name, ...) NEXT_##name,
+#define ITEMS(name, ...) NEXT_##name,
+#define VECTOR(name, ...) NEXT_##name,
+#define MESSAGE(name, ...) NEXT_##name,
+#define ROW(name) NEXT_##name,
+#include "interpose/pages/system_calls.def"
+    ROWS(ROW) NEXT_COUNT
+#undef BYTES
+#undef ITEMS
+#undef VECTOR
+#undef MESSAGE
+#undef ROW
+};
+
+static const char *const names[] = {
+#define BYTES(type, name, ...) #name,
+#define ITEMS(name, ...) #name,
+#define VECTOR(name, ...) #name,
+#define MESSAGE(name, ...) #name,
+#define ROW(name) #name,
+#include "interpose/pages/system_calls.def"
+    ROWS(ROW)
+#undef BYTES
+#undef ITEMS
+#undef VECTOR
+#undef MESSAGE
+#undef ROW
+};
+static _Atomic(void *) known[NEXT_COUNT];
+
+/* The function that a wrapper stands before. */
+static void *next_of(unsigned which)
+{
+    void *function = atomic_load_explicit(&known[which], memory_order_acquire);
+    if (!function) {
+        function = pages_next(names[which]);
+        atomic_store_explicit(&known[which], function, memory_order_release);
     }
+    return function;
+}
+
+/* At the start, because a signal handler may be the first to call one. */
+__attribute__((constructor)) static void find_all(void)
+{
+    for (unsigned i = 0; i < NEXT_COUNT; i++)
+        (void)next_of(i);
+}
+
+#define NEXT(type, name)                                                                           \
+    type next;                                                                                     \
+    *(void **)&next = next_of(NEXT_##name);
 
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
