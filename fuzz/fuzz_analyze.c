@@ -249,7 +249,7 @@ static void read_file(const uint8_t *data, size_t count, uint8_t what,
                       const struct crumb_page *crumbs)
 {
     struct flight_layout layout = flight_layout_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS,
-                                                   (what & FOREIGN) != 0, 1);
+                                                   (what & FOREIGN) != 0, 1, 0);
     uint8_t *file = calloc(1, (size_t)layout.file_bytes);
     struct analyzer *analyzer = create();
     struct flight_reader *reader;

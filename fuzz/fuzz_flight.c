@@ -237,7 +237,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     bool foreign = (data[0] & FOREIGN) != 0;
-    struct flight_layout layout = flight_layout_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS, foreign, 1);
+    struct flight_layout layout = flight_layout_of(RECORDS, ALLOCATIONS, GRAPH_RECORDS, foreign, 1,
+                                                   0);
     uint8_t *file = calloc(1, (size_t)layout.file_bytes);
     if (!file)
         return 0;

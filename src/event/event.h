@@ -86,6 +86,8 @@ struct event_launch {
     uint64_t ordinal;    /* foreign programs only: which launch of the process, from 1; else 0 */
     uint32_t name_index; /* foreign programs only: index of the kernel's full name (op holds its
                             beginning) in a table of the flight file; 0: none */
+    uint32_t facts_index; /* foreign programs only: index of its shape and arguments in a table of
+                             the flight file; 0: none */
 };
 
 /* EVENT_GRAPH_BEGIN, EVENT_GRAPH_END, EVENT_GRAPH_REPLAY, EVENT_GRAPH_DESTROY. cause_id: the

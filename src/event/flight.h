@@ -30,6 +30,8 @@ struct flight_options {
     const char *command;         /* what was run, for the header */
     bool keeps_old;   /* a file under this name is refused (STATUS_EXISTS), never replaced */
     bool call_tables; /* of a foreign program: room for stacks, names and modules (5 MiB) */
+    uint32_t launch_count; /* newest launches whose shape and arguments are kept; besides them those
+                              of graphs, as many as graph records. 0: no such table */
 };
 
 /* Replaces an older flight file, unless keeps_old, and no other file. Fails, and leaves no file,
@@ -100,6 +102,42 @@ uint32_t flight_add_name(struct flight *flight, const char *text);
 void flight_add_module(struct flight *flight, const struct flight_module *module);
 /* Adds the time spent observing that many calls. */
 void flight_add_cost(struct flight *flight, uint64_t ns, uint64_t count);
+
+/* ---- Launches of foreign programs ----------------------------------------------------------- */
+
+#define FLIGHT_RANGE_LIMIT 12u
+#define FLIGHT_RANGES_UNKNOWN UINT32_MAX
+
+/* What tells a launch from others of its kernel, to be compared with what the hardware says. */
+struct flight_launch {
+    uint64_t event_id;
+    uint64_t context; /* any number that identifies it; 0: not known */
+    /* The driver numbers the grids of a context from 1. Other work may take numbers too, so this
+     * launch has one from least to most, both included. 0: nothing is known; most UINT64_MAX: no
+     * bound. */
+    uint64_t number_least, number_most;
+    uint32_t grid[3], block[3];
+    uint64_t argument_hash; /* of the bytes of all ranges, in order */
+    uint32_t range_count;   /* FLIGHT_RANGES_UNKNOWN: the arguments are not known */
+    uint32_t argument_bytes;
+    struct flight_range {
+        uint16_t offset, bytes;
+    } ranges[FLIGHT_RANGE_LIMIT]; /* the arguments without the gaps between them, ascending */
+};
+
+/* The place for the launch's facts in the table, or 0 where there is none. ordinal: of the process;
+ * a newer launch takes the place of an old one. in_graph: recorded, not run; these keep theirs. */
+uint32_t flight_launch_place(struct flight *flight, uint64_t ordinal, bool in_graph);
+/* Writes them there, or writes them once more. Takes no lock. */
+void flight_set_launch(struct flight *flight, uint32_t place, const struct flight_launch *launch);
+
+/* Bytes one after the other, hashed as one; however they are cut the hash is the same. */
+#define FLIGHT_PIECE_LIMIT 96u
+struct flight_piece {
+    const void *bytes;
+    size_t count;
+};
+uint64_t flight_hash_pieces(const struct flight_piece *pieces, size_t count);
 
 /* ---- Keeping -------------------------------------------------------------------------------- */
 
@@ -189,6 +227,10 @@ bool flight_stack(const struct flight_reader *reader, uint32_t number,
                   uint64_t ret_frames[FLIGHT_STACK_FRAMES], size_t *ret_count);
 bool flight_name(const struct flight_reader *reader, uint32_t number,
                  char ret_text[FLIGHT_NAME_BYTES]);
+/* By launch.facts_index of the event with that id. False if there are none, or if a newer launch
+ * has taken their place. */
+bool flight_launch_at(const struct flight_reader *reader, uint32_t place, uint64_t event_id,
+                      struct flight_launch *ret_launch);
 /* From 0; false past the end. One that is damaged has an empty path. */
 bool flight_module_at(const struct flight_reader *reader, size_t index,
                       struct flight_module *ret_module);

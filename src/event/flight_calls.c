@@ -134,6 +134,7 @@ enum status flight_attach(const char *path, struct flight **ret_flight, struct e
     flight->graph_record_count = header.graph_record_count;
     flight->call_tables = header.call_tables == 1;
     flight->device_count = header.device_count;
+    flight->launch_count = header.launch_count;
     flight_place_areas(flight, &layout);
     pthread_mutex_init(&flight->lock, NULL);
     *ret_flight = flight;

@@ -34,6 +34,7 @@ static void fill_header(struct flight_header *header, const struct flight_option
     header->graph_record_count = options->graph_record_count;
     header->call_tables = options->call_tables ? 1 : 0;
     header->device_count = options->device_count;
+    header->launch_count = options->launch_count;
     header->pid = (uint64_t)getpid();
     header->start_wall_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
     header->start_clock_ns = clock_ns();
@@ -120,7 +121,7 @@ enum status flight_create(const char *path, const struct flight_options *options
         return error_set(err, STATUS_USAGE, "%s: expected at most %u devices", path,
                          FLIGHT_DEVICE_LIMIT);
     if (filled.record_count > COUNT_LIMIT || filled.allocation_count > COUNT_LIMIT ||
-        filled.graph_record_count > COUNT_LIMIT)
+        filled.graph_record_count > COUNT_LIMIT || filled.launch_count > COUNT_LIMIT)
         return error_set(err, STATUS_USAGE, "%s: expected at most %u records of a kind", path,
                          COUNT_LIMIT);
     struct flight *flight = calloc(1, sizeof(*flight));
@@ -128,7 +129,7 @@ enum status flight_create(const char *path, const struct flight_options *options
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory for a flight file", path);
     struct flight_layout layout = flight_layout_of(filled.record_count, filled.allocation_count,
                                                    filled.graph_record_count, filled.call_tables,
-                                                   filled.device_count);
+                                                   filled.device_count, filled.launch_count);
     flight->size = layout.file_bytes;
     enum status status = map_new_file(path, filled.keeps_old, layout.file_bytes, &flight->data,
                                       err);
@@ -141,6 +142,7 @@ enum status flight_create(const char *path, const struct flight_options *options
     flight->graph_record_count = filled.graph_record_count;
     flight->call_tables = filled.call_tables;
     flight->device_count = filled.device_count;
+    flight->launch_count = filled.launch_count;
     flight_place_areas(flight, &layout);
     pthread_mutex_init(&flight->lock, NULL);
     fill_header((struct flight_header *)flight->data, &filled, &layout);

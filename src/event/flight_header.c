@@ -26,7 +26,7 @@ static enum status check_begin(const struct flight_header *header, const char *n
                          "%s: byte 0: magic: expected \"%s\", found something else: not a flight "
                          "file",
                          name, FLIGHT_MAGIC);
-    if (header->version != FLIGHT_VERSION)
+    if (header->version != FLIGHT_VERSION && header->version != FLIGHT_VERSION_WITHOUT_LAUNCHES)
         return error_set(err, STATUS_UNSUPPORTED,
                          "%s: byte 8: version: expected %u to %u, found %" PRIu32
                          "; read it with the greta that wrote it",
@@ -46,6 +46,10 @@ static enum status check_begin(const struct flight_header *header, const char *n
     if (header->call_tables > 1)
         return flight_check_number(name, "call_tables", offsetof(struct flight_header, call_tables),
                                    1, header->call_tables, err);
+    if (header->version == FLIGHT_VERSION_WITHOUT_LAUNCHES && header->launch_count)
+        return flight_check_number(name, "launch_count",
+                                   offsetof(struct flight_header, launch_count), 0,
+                                   header->launch_count, err);
     return STATUS_OK;
 }
 
@@ -63,7 +67,8 @@ enum status flight_check_header(const void *bytes, uint64_t size, const char *na
     TRY(check_begin(&header, name, err));
     struct flight_layout layout = flight_layout_of(header.record_count, header.allocation_count,
                                                    header.graph_record_count,
-                                                   header.call_tables == 1, header.device_count);
+                                                   header.call_tables == 1, header.device_count,
+                                                   header.launch_count);
     CHECK_FIELD(&header, name, ring_offset, layout.ring_offset, err);
     CHECK_FIELD(&header, name, file_bytes, layout.file_bytes, err);
     if (size < layout.file_bytes)

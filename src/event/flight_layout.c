@@ -11,7 +11,7 @@ static uint64_t next_page(uint64_t offset)
 
 struct flight_layout flight_layout_of(uint32_t record_count, uint32_t allocation_count,
                                       uint32_t graph_record_count, bool call_tables,
-                                      uint32_t device_count)
+                                      uint32_t device_count, uint32_t launch_count)
 {
     /* 32-bit counts times sizes below 4 KiB: no sum here comes near 64 bits. */
     struct flight_layout layout = { .crumb_offset = FLIGHT_HEADER_BYTES };
@@ -28,8 +28,11 @@ struct flight_layout flight_layout_of(uint32_t record_count, uint32_t allocation
                                    tables * FLIGHT_STACK_COUNT * sizeof(struct flight_stack));
     layout.module_offset = next_page(layout.name_offset +
                                      tables * FLIGHT_NAME_COUNT * sizeof(struct flight_name));
-    layout.ring_offset = next_page(layout.module_offset + tables * FLIGHT_MODULE_COUNT *
-                                                              sizeof(struct flight_module_entry));
+    layout.launch_offset = next_page(layout.module_offset + tables * FLIGHT_MODULE_COUNT *
+                                                                sizeof(struct flight_module_entry));
+    uint64_t launches = launch_count ? (uint64_t)launch_count + graph_record_count : 0;
+    layout.ring_offset = next_page(layout.launch_offset +
+                                   launches * sizeof(struct flight_launch_entry));
     layout.file_bytes = next_page(layout.ring_offset +
                                   (uint64_t)record_count * sizeof(struct flight_record));
     return layout;
@@ -105,6 +108,7 @@ void flight_place_areas(struct flight *flight, const struct flight_layout *layou
     flight->stacks = (struct flight_stack *)(data + layout->stack_offset);
     flight->names = (struct flight_name *)(data + layout->name_offset);
     flight->modules = (struct flight_module_entry *)(data + layout->module_offset);
+    flight->launches = (struct flight_launch_entry *)(data + layout->launch_offset);
     flight->ring = (struct flight_record *)(data + layout->ring_offset);
 }
 

@@ -9,8 +9,9 @@
 #include <pthread.h>
 
 #define FLIGHT_MAGIC "GRETAFLT"
-#define FLIGHT_VERSION 4u
-#define FLIGHT_VERSION_OLDEST 2u /* still read: flight_old.c makes them version 4 */
+#define FLIGHT_VERSION 5u
+#define FLIGHT_VERSION_WITHOUT_LAUNCHES 4u /* the same but for its table of launches: read as it is */
+#define FLIGHT_VERSION_OLDEST 2u /* still read: flight_old.c makes them this version */
 #define FLIGHT_HEADER_BYTES 4096u
 #define FLIGHT_PAGE 4096u
 
@@ -25,7 +26,8 @@ struct flight_header {
     uint32_t record_count, allocation_count, graph_record_count;
     uint32_t call_tables;  /* 1: the file has tables of stacks, names and modules; else 0 */
     uint32_t device_count; /* that it has room for: pages of crumbs, entries of devices */
-    uint32_t unused;
+    uint32_t launch_count; /* of the table of launches, which also has graph_record_count entries
+                              for those of graphs; 0: there is no such table */
     uint64_t crumb_offset, checkpoint_offset, allocation_offset, graph_offset, ring_offset;
     uint64_t file_bytes;
     uint64_t pid, start_wall_ns, start_clock_ns;
@@ -90,6 +92,12 @@ struct flight_module_entry {
     struct flight_module module;
     uint64_t checksum;
 };
+/* Written once, and once more when the call has ended. */
+struct flight_launch_entry {
+    struct flight_launch launch;
+    uint64_t checksum;
+};
+_Static_assert(sizeof(struct flight_launch_entry) == 128, "two cache lines");
 #define FLIGHT_STACK_COUNT 8192u
 #define FLIGHT_NAME_COUNT 4096u
 #define FLIGHT_MODULE_COUNT 1024u
@@ -107,12 +115,13 @@ struct flight_checkpoint_slot {
 struct flight_layout {
     uint64_t crumb_offset, checkpoint_offset, allocation_offset, graph_offset;
     uint64_t stack_offset, name_offset, module_offset; /* empty areas without call tables */
+    uint64_t launch_offset;                            /* an empty area without that table */
     uint64_t ring_offset;
     uint64_t file_bytes;
 };
 struct flight_layout flight_layout_of(uint32_t record_count, uint32_t allocation_count,
                                       uint32_t graph_record_count, bool call_tables,
-                                      uint32_t device_count);
+                                      uint32_t device_count, uint32_t launch_count);
 
 /* A header of the current version: magic, sizes and offsets. Counts, process, times, names and the
  * checksum are the caller's to fill. */
@@ -124,7 +133,7 @@ struct flight {
     uint64_t size;
     uint32_t record_count, allocation_count,
         graph_record_count; /* of this process, not the file's: see flight_attach */
-    uint32_t device_count;
+    uint32_t device_count, launch_count;
     uint64_t last_id; /* of all devices that take their ids here */
     bool call_tables, attached;
     struct flight_counters *counters;
@@ -137,6 +146,8 @@ struct flight {
     struct flight_stack *stacks;
     struct flight_name *names;
     struct flight_module_entry *modules;
+    struct flight_launch_entry *launches;
+    uint32_t graph_launches; /* atomic: places of graphs that were given */
     pthread_mutex_t lock; /* guards the tables, checkpoints and their counters */
     uint64_t checkpoint_sequence;
 };

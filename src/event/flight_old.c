@@ -177,7 +177,7 @@ static enum status check_header(const uint8_t *bytes, uint64_t size, const char 
     if (header->call_tables > 1)
         CHECK_FIELD(call_tables, 1);
     conversion->layout = flight_layout_of(header->record_count, header->allocation_count,
-                                          header->graph_record_count, header->call_tables == 1, 1);
+                                          header->graph_record_count, header->call_tables == 1, 1, 0);
     CHECK_FIELD(ring_offset, conversion->layout.ring_offset);
     CHECK_FIELD(file_bytes, conversion->layout.file_bytes);
     if (size < conversion->layout.file_bytes)
@@ -193,7 +193,8 @@ bool flight_is_old(const void *bytes, uint64_t size)
     const struct flight_header *header = bytes;
     return size >= FLIGHT_HEADER_BYTES &&
            memcmp(header->magic, FLIGHT_MAGIC, sizeof(header->magic)) == 0 &&
-           header->version >= FLIGHT_VERSION_OLDEST && header->version < FLIGHT_VERSION;
+           header->version >= FLIGHT_VERSION_OLDEST &&
+           header->version < FLIGHT_VERSION_WITHOUT_LAUNCHES;
 }
 
 enum status flight_convert_old(const void *bytes, uint64_t size, const char *name,

@@ -72,6 +72,7 @@ void translate_tell(struct interpose *interpose, struct interpose_call *call)
     struct event *event = &call->event;
     event->phase = EVENT_BEGIN;
     event->outcome = EVENT_PENDING;
+    launch_facts_other(interpose, event);
     interpose->observer.notify(interpose->observer.context, event);
     count_cost(interpose, event, event->begin_ns, true);
 }
@@ -156,6 +157,7 @@ void interpose_end(struct interpose *interpose, struct interpose_call *call, int
         event->operand = EVENT_NO_OPERAND;
     }
     translate_settle(interpose, call);
+    launch_facts_end(interpose, call);
     interpose->observer.notify(interpose->observer.context, event);
     if (fatal)
         tell_fault(interpose, 0, code);

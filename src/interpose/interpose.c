@@ -14,6 +14,8 @@
 #define RECORDS_MOST (1u << 22)
 #define ALLOCATIONS 32768u
 #define GRAPH_RECORDS 16384u
+/* 2 MiB. A driver queues some thousand launches before it makes the program wait. */
+#define LAUNCHES 16384u
 #define BACKEND_LIMIT 4u
 /* How many programs one process may execute one after another. */
 #define PROGRAM_LIMIT 64u
@@ -137,6 +139,8 @@ static struct flight *make_flight(const char *folder, const struct interpose_bac
     struct flight_options options = { .record_count = records ? records : record_count(),
                                       .allocation_count = ALLOCATIONS,
                                       .graph_record_count = GRAPH_RECORDS,
+                                      .launch_count = backend->runtime == INTERPOSE_CUDA ? LAUNCHES
+                                                                                         : 0,
                                       .device = device,
                                       .command = command,
                                       .call_tables = true };

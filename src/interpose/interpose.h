@@ -19,7 +19,7 @@
 #ifndef GRETA_INTERPOSE_INTERPOSE_H
 #define GRETA_INTERPOSE_INTERPOSE_H
 
-#include "event/event.h"
+#include "event/flight.h"
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
@@ -72,6 +72,7 @@ void interpose_stop(struct interpose *interpose);
 /* ---- A call --------------------------------------------------------------------------------- */
 
 /* Opaque: only interpose/ reads or sets the fields. */
+struct grid_count;
 struct interpose_call {
     struct event event;
     bool open;
@@ -79,6 +80,8 @@ struct interpose_call {
     uint64_t launch_ordinal; /* of this process, from 1 */
     uint64_t argument[2];
     bool slow_to_read;
+    struct flight_launch facts;    /* of a launch that has a place for them */
+    struct grid_count *grid_count; /* of its context; NULL: not counted */
 };
 
 /* A stream: its handle, and for a default stream its context (or device). */
@@ -182,6 +185,7 @@ void interpose_fill_begin(struct interpose *interpose, struct interpose_call *ca
 struct interpose_parameter {
     const void *bytes;
     size_t count;
+    size_t offset; /* among all of the kernel's; ascending */
 };
 
 /* What a kernel does with each 8-byte word of its parameters, as far as its code proves it. */
@@ -203,6 +207,7 @@ struct interpose_launch {
     size_t parameter_count;
     bool parameters_unknown;        /* the sizes are not known: pointers may be missing */
     const struct kernel_uses *uses; /* NULL: any pointer may be read and written through */
+    uint64_t context;               /* any number that identifies it; 0: not known */
     const struct interpose_stream *stream;
     uint64_t graph;
 };

@@ -118,6 +118,16 @@ struct cached_name {
     char op[EVENT_OP_BYTES];
 };
 
+/* ---- Grid numbers --------------------------------------------------------------------------- */
+
+#define GRID_COUNT_LIMIT 64u
+
+/* The launches of a context; atomic but for the context. */
+struct grid_count {
+    uint64_t context;
+    uint64_t begun, returned; /* returned: with success */
+};
+
 /* ---- All of it ------------------------------------------------------------------------------ */
 
 struct interpose {
@@ -132,6 +142,7 @@ struct interpose {
     uint64_t narrow_waited;             /* atomic: the last of these launches that is known to be
                                            done */
     bool fault_reported;                /* atomic */
+    uint64_t other_grids;               /* atomic: numbers that other work may have taken */
     pthread_mutex_t lock;               /* guards all below */
     struct blocks blocks;
     struct tracked_stream *streams;
@@ -160,6 +171,8 @@ struct interpose {
     size_t hidden_capture_count; /* ever */
     struct cached_name *names;   /* NAME_CACHE, by hash of the function */
     uint64_t lowest, highest;    /* addresses of all blocks ever */
+    struct grid_count grid_counts[GRID_COUNT_LIMIT];
+    size_t grid_count_count;
 };
 
 /* Begins an event: id, time, thread, call stack. Returns false, with the call closed, if nothing is
@@ -182,6 +195,13 @@ void translate_check(struct interpose_call *call, enum event_check check, uint8_
 
 /* Ends the call and updates the tables for its outcome. Takes the lock. */
 void translate_settle(struct interpose *interpose, struct interpose_call *call);
+
+/* launch_facts.c: a launch begins, with its ordinal and graph known; and ends. Without the lock. */
+void launch_facts_begin(struct interpose *interpose, struct interpose_call *call,
+                        const struct interpose_launch *launch);
+void launch_facts_end(struct interpose *interpose, struct interpose_call *call);
+/* Any call begins: it may take numbers of grids too. */
+void launch_facts_other(struct interpose *interpose, const struct event *event);
 
 /* With the lock held: */
 

@@ -191,5 +191,6 @@ void interpose_launch_begin(struct interpose *interpose, struct interpose_call *
         call->launch_ordinal = __atomic_add_fetch(&interpose->launches, 1, __ATOMIC_RELAXED);
     /* The launch's number in this process, which --narrow goes by. */
     event->launch.ordinal = call->launch_ordinal;
+    launch_facts_begin(interpose, call, launch);
     translate_tell(interpose, call);
 }

@@ -126,7 +126,8 @@ static void add_payloads(struct text *out)
                                          PAYLOAD(copy, state_after) };
     static const struct field module[] = { PAYLOAD(module, kernel_count) };
     static const struct field launch[] = { PAYLOAD(launch, graph_id), PAYLOAD(launch, ordinal),
-                                           PAYLOAD(launch, name_index) };
+                                           PAYLOAD(launch, name_index),
+                                           PAYLOAD(launch, facts_index) };
     static const struct field graph[] = { PAYLOAD(graph, handle), PAYLOAD(graph, ordinal),
                                           PAYLOAD(graph, epoch) };
     static const struct field ticket[] = {
@@ -195,7 +196,7 @@ static bool add_file(struct text *out)
         FIELD(flight_header, graph_record_count),
         FIELD(flight_header, call_tables),
         FIELD(flight_header, device_count),
-        FIELD(flight_header, unused),
+        FIELD(flight_header, launch_count),
         FIELD(flight_header, crumb_offset),
         FIELD(flight_header, checkpoint_offset),
         FIELD(flight_header, allocation_offset),
@@ -263,6 +264,14 @@ static bool add_tables(struct text *out)
         FIELD(flight_module, bias),           FIELD(flight_module, path),
         FIELD(flight_module_entry, checksum),
     };
+    static const struct field launch[] = {
+        FIELD(flight_launch, event_id),      FIELD(flight_launch, context),
+        FIELD(flight_launch, number_least),  FIELD(flight_launch, number_most),
+        FIELD(flight_launch, grid),          FIELD(flight_launch, block),
+        FIELD(flight_launch, argument_hash), FIELD(flight_launch, range_count),
+        FIELD(flight_launch, argument_bytes), FIELD(flight_launch, ranges),
+        FIELD(flight_launch_entry, checksum),
+    };
     static const struct field checkpoint[] = {
         FIELD(flight_checkpoint_slot, sequence), FIELD(flight_checkpoint_slot, analysed_id),
         FIELD(flight_checkpoint_slot, count),    FIELD(flight_checkpoint_slot, checksum),
@@ -294,6 +303,8 @@ static bool add_tables(struct text *out)
     complete &= add_struct(out, "Name", name, COUNT_OF(name), sizeof(struct flight_name));
     complete &= add_struct(out, "Module", module, COUNT_OF(module),
                            sizeof(struct flight_module_entry));
+    complete &= add_struct(out, "Launch", launch, COUNT_OF(launch),
+                           sizeof(struct flight_launch_entry));
     return complete;
 }
 

@@ -134,7 +134,7 @@ static void test_damaged(void **state)
     flight_close(flight);
     text_init(&bytes);
     temp_folder_read(&folder, "calls.flight", &bytes);
-    struct flight_layout layout = flight_layout_of(16, 4, 4, true, 1);
+    struct flight_layout layout = flight_layout_of(16, 4, 4, true, 1, 0);
     bytes.bytes[layout.stack_offset] ^= 1;
     bytes.bytes[layout.name_offset + 2] ^= 1;
     bytes.bytes[layout.module_offset + 8] ^= 1;

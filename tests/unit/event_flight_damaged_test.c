@@ -147,7 +147,7 @@ static void test_damaged_records(void **state)
     struct error err;
     enum status status;
     assert_int_equal(walk(bytes, size, &status, &err), 16);
-    struct flight_layout layout = flight_layout_of(16, 4, 2, false, 1);
+    struct flight_layout layout = flight_layout_of(16, 4, 2, false, 1, 0);
     struct flight_record *ring = (struct flight_record *)(bytes + layout.ring_offset);
     ring[6].event.begin_ns ^= 1;           /* the beginning does not match its checksum */
     ring[7].event.outcome = EVENT_REFUSED; /* nor the end */

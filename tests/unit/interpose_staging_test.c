@@ -67,7 +67,7 @@ static void upload(const struct interpose_stream *stream)
 static void launch(const struct interpose_stream *stream, const void *pointer)
 {
     struct interpose_call call;
-    struct interpose_parameter parameter = { &pointer, sizeof(pointer) };
+    struct interpose_parameter parameter = { &pointer, sizeof(pointer), 0 };
     struct interpose_launch what = { .kernel = "kernel",
                                      .function = 7,
                                      .parameters = &parameter,

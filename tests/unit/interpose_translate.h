@@ -89,7 +89,7 @@ static const struct interpose_stream one = { 1, 0x51 }, two = { 1, 0x52 };
 
 static inline struct event fixture_launch(struct fixture *fixture, const void *bytes, size_t count)
 {
-    struct interpose_parameter parameter = { bytes, count };
+    struct interpose_parameter parameter = { bytes, count, 0 };
     struct interpose_launch asked = { .kernel = "_ZN2at6native18elementwise_kernelILi4EEEvi",
                                       .function = 77,
                                       .parameters = &parameter,

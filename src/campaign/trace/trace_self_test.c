@@ -65,7 +65,7 @@ static void wait(struct interpose *door)
 static void launch(struct interpose *door, uint64_t pointer, const struct interpose_stream *stream)
 {
     struct interpose_call call;
-    struct interpose_parameter parameter = { &pointer, sizeof(pointer) };
+    struct interpose_parameter parameter = { &pointer, sizeof(pointer), 0 };
     struct interpose_launch asked = { .kernel = "kernel",
                                       .function = 1,
                                       .parameters = &parameter,

@@ -17,7 +17,7 @@ struct kernel_facts {
     const struct kernel_uses *uses;
     uint16_t count;
     bool known; /* the sizes are */
-    uint16_t sizes[PARAMETER_LIMIT];
+    uint16_t sizes[PARAMETER_LIMIT], offsets[PARAMETER_LIMIT];
 };
 
 /* By hash of the function; under the lock. */
@@ -45,8 +45,9 @@ static bool ask(int32_t (*info)(uint64_t, size_t, size_t *, size_t *), struct ke
          * error, or the same at the first. */
         if (code)
             return code == 1 && kernel->count > 0;
-        if (size > UINT16_MAX)
+        if (size > UINT16_MAX || offset > UINT16_MAX)
             return false;
+        kernel->offsets[kernel->count] = (uint16_t)offset;
         kernel->sizes[kernel->count++] = (uint16_t)size;
     }
     return true;
@@ -87,10 +88,10 @@ static struct kernel_facts facts_of(uint64_t function)
     return kernel;
 }
 
-/* All of them in one buffer. */
+/* All of them in one buffer, laid out as for the kernel. */
 static bool from_extra(void *const *extra, struct interpose_parameter *ret)
 {
-    *ret = (struct interpose_parameter){ NULL, 0 };
+    *ret = (struct interpose_parameter){ NULL, 0, 0 };
     for (size_t i = 0; extra && i + 1 < EXTRA_WORDS; i += 2) {
         uintptr_t tag = (uintptr_t)extra[i];
         if (tag == EXTRA_END)
@@ -103,10 +104,26 @@ static bool from_extra(void *const *extra, struct interpose_parameter *ret)
     return ret->bytes && ret->count;
 }
 
+/* Cut as the kernel declares them: what lies between them is nothing. False: the buffer ends before
+ * they do. */
+static bool cut(const struct interpose_parameter *buffer, const struct kernel_facts *kernel,
+                struct interpose_parameter *ret)
+{
+    for (uint16_t i = 0; i < kernel->count; i++)
+        if ((size_t)kernel->offsets[i] + kernel->sizes[i] > buffer->count)
+            return false;
+    const uint8_t *bytes = buffer->bytes;
+    for (uint16_t i = 0; i < kernel->count; i++)
+        ret[i] = (struct interpose_parameter){ bytes + kernel->offsets[i], kernel->sizes[i],
+                                               kernel->offsets[i] };
+    return true;
+}
+
 void cuda_tell_launch(struct cuda_call *call, struct interpose_launch *launch,
                       void *const *parameters, void *const *extra)
 {
     struct interpose_parameter list[PARAMETER_LIMIT];
+    struct interpose_parameter buffer;
     struct kernel_facts kernel = { .name = NULL };
     launch->parameters = list;
     if (launch->function && (parameters || !call->kernel))
@@ -116,10 +133,14 @@ void cuda_tell_launch(struct cuda_call *call, struct interpose_launch *launch,
         launch->parameters_unknown = !kernel.known;
         launch->uses = kernel.uses;
         for (uint16_t i = 0; i < kernel.count; i++)
-            list[i] = (struct interpose_parameter){ parameters[i], kernel.sizes[i] };
+            list[i] = (struct interpose_parameter){ parameters[i], kernel.sizes[i],
+                                                    kernel.offsets[i] };
         launch->parameter_count = kernel.count;
-    } else if (from_extra(extra, &list[0])) {
-        launch->parameter_count = 1;
+    } else if (from_extra(extra, &buffer)) {
+        bool whole = kernel.known && cut(&buffer, &kernel, list);
+        list[0] = whole ? list[0] : buffer;
+        launch->parameter_count = whole ? kernel.count : 1;
     }
+    launch->context = cuda_context(call);
     interpose_launch_begin(call->trace, &call->call, call->entry->name, launch);
 }

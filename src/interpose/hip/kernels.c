@@ -276,7 +276,8 @@ void hip_launch_begin(struct interpose *trace, struct interpose_call *call, cons
         reported.uses = uses_of(&kernel, &uses) ? &uses : NULL;
         for (uint32_t i = 0; i < kernel.argument_count; i++)
             parameters[i] = (struct interpose_parameter){ launch->params[i],
-                                                          kernel.arguments[i].bytes };
+                                                          kernel.arguments[i].bytes,
+                                                          kernel.arguments[i].offset };
     } else
         reported.parameters_unknown = true;
     interpose_launch_begin(trace, call, name, &reported);
