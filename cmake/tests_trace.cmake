@@ -3,8 +3,11 @@
 foreach(driver greta_fake_trace_driver greta_fake_trace_driver_old)
     add_library(${driver} SHARED tests/fake_trace/fake_driver.c
                 tests/fake_trace/fake_driver_memory.c tests/fake_trace/fake_kernels.c
-                tests/fake_trace/fake_late.c
-                tests/fake_trace/fake_kinds.c tests/fake_trace/fake_proc.c tests/fake_trace/fake_shapes.c)
+                tests/fake_trace/fake_kinds.c tests/fake_trace/fake_proc.c tests/fake_trace/fake_shapes.c
+                tests/fake_trace/fake_late.c tests/fake_trace/fake_dump.c tests/support/dump_build.c tests/support/elf_build.c
+                src/base/status.c src/base/bytes.c src/base/text.c)
+    target_include_directories(${driver} PRIVATE tests/support)
+    target_compile_options(${driver} PRIVATE -fvisibility=hidden)
     # Like the real driver's, its functions call each other and not what was loaded before it.
     target_link_options(${driver} PRIVATE -Wl,-Bsymbolic)
     set_target_properties(${driver} PROPERTIES OUTPUT_NAME cuda SOVERSION 1)
@@ -21,7 +24,8 @@ set_target_properties(greta_fake_trace_cupti PROPERTIES OUTPUT_NAME cupti SOVERS
 set(scenes tests/fake_trace/program.c tests/fake_trace/scenes.c tests/fake_trace/scenes_order.c
     tests/fake_trace/scenes_threads.c tests/fake_trace/scenes_contents.c
     tests/fake_trace/scenes_ptx.c tests/fake_trace/scenes_ranges.c tests/fake_trace/scenes_traps.c
-    tests/fake_trace/scenes_traps_kernels.c tests/fake_trace/scenes_traps_process.c)
+    tests/fake_trace/scenes_traps_kernels.c tests/fake_trace/scenes_traps_process.c
+    tests/fake_trace/scenes_dump.c)
 add_executable(trace_program ${scenes})
 # The same without being linked with the driver; and wrapping dlsym.
 add_executable(trace_found ${scenes} tests/fake_trace/routes.c)

@@ -27,7 +27,7 @@ function(greta_trace_library name folder map without)
 endfunction()
 
 greta_trace_library(cuda cuda exports.map "inject|cupti")
-greta_trace_library(cupti cuda exports_cupti.map "preload|wrappers|ranges_nvtx")
+greta_trace_library(cupti cuda exports_cupti.map "preload|wrappers|ranges_nvtx|coredump|exit_guard")
 greta_trace_library(hip hip exports.map "")
 # Page traps: a library of its own, which only greta trace --trap-host preloads. Its wrappers have
 # their own signatures of functions that the C library may declare with attributes.

@@ -157,6 +157,8 @@ void analyzer_destroy(struct analyzer *analyzer); /* NULL is fine */
 /* Events in order of id, each once, with its end where it is known. */
 MUST_CHECK enum status analyzer_add(struct analyzer *analyzer, const struct event *event,
                                     struct error *err);
+/* What the hardware says of a fault; before analyzer_finish. Borrowed as long as the analyzer. */
+void analyzer_set_hardware(struct analyzer *analyzer, const struct hardware_evidence *evidence);
 /* There are no more events: evaluates pending calls, crumbs and losses. now_ns: on the event clock.
  * info may be NULL. */
 MUST_CHECK enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *crumbs,
@@ -184,6 +186,8 @@ struct analyze_live;
 MUST_CHECK enum status analyze_live_start(struct flight *flight, const char *path,
                                           const struct analyze_options *options,
                                           struct analyze_live **ret_live, struct error *err);
+/* As analyzer_set_hardware; before analyze_live_stop, for what it finishes. */
+void analyze_live_set_hardware(struct analyze_live *live, const struct hardware_evidence *evidence);
 /* Reads what is left, ends the thread; the result is the caller's (analyzer_destroy). */
 MUST_CHECK enum status analyze_live_stop(struct analyze_live *live, struct analyzer **ret_analyzer,
                                          struct error *err);

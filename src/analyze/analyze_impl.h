@@ -136,6 +136,7 @@ struct analyzer {
     const struct crumb_page *crumbs; /* crumb_page_count of them; NULL: there are none */
     uint64_t now_ns;
     bool process_dead; /* the process is gone and did not close the recording */
+    const struct hardware_evidence *hardware; /* NULL: there is none */
 };
 
 /* Adds to coverage, unless the events were counted before. */
@@ -292,6 +293,13 @@ uint64_t suspects_find(const struct analyzer *analyzer, const struct event *faul
  * wait of each stream. fault: the event. */
 void suspects_in_window(const struct analyzer *analyzer, const struct event *fault,
                         struct finding *draft);
+/* The event, before the fault, is work that may have made it; and true if more may be missing. */
+bool window_holds(const struct analyzer *analyzer, const struct event *event, uint64_t fault_id);
+bool window_has_gaps(const struct analyzer *analyzer);
+/* hardware.c. The same by what the hardware says; false, and nothing done, if it says nothing. */
+bool suspects_by_hardware(const struct analyzer *analyzer, const struct event *fault,
+                          struct finding *draft);
+void hardware_add_pointers(const struct analyzer *analyzer, struct finding *finding);
 /* True if records are missing among the calls that the history keeps. */
 bool suspects_have_gaps(const struct analyzer *analyzer);
 /* Finds the launches that may have damaged a canary (damage.c) and makes them the draft's

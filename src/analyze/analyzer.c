@@ -253,6 +253,11 @@ static void take_crumb_places(struct analyzer *analyzer)
                 order_take_place(&analyzer->order, device, i);
 }
 
+void analyzer_set_hardware(struct analyzer *analyzer, const struct hardware_evidence *evidence)
+{
+    analyzer->hardware = evidence;
+}
+
 enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *crumbs,
                             const struct flight_info *info, uint64_t now_ns, struct error *err)
 {

@@ -5,6 +5,7 @@
 #ifndef GRETA_ANALYZE_FINDING_H
 #define GRETA_ANALYZE_FINDING_H
 
+#include "analyze/hardware.h"
 #include "base/status.h"
 #include "event/event.h"
 
@@ -136,10 +137,25 @@ enum finding_reason {
     REASON_UNSEEN_WRITER,
     REASON_KERNEL_READS,
     REASON_FLAG,
+    REASON_DUMP_DIFFERS,
+    REASON_DUMP_PARTLY,
+    REASON_DUMP_SEVERAL,
+    REASON_DUMP_GRIDS,
     REASON_COUNT
 };
 const char *finding_reason_name(enum finding_reason reason);    /* "near-address"; NONE: "" */
 enum finding_reason finding_reason_from_name(const char *name); /* REASON_NONE: not one of ours */
+
+/* A pointer among the arguments of a launch, and the memory it leads to. */
+struct finding_pointer {
+    uint8_t operand;
+    uint64_t address;
+    uint64_t buffer_address, buffer_bytes;
+    uint64_t created_id, destroyed_id; /* created_id 0: the memory is forgotten; destroyed_id 0: it
+                                          is alive */
+    uint32_t stack_index;              /* of the call that made it */
+    char buffer[EVENT_TENSOR_BYTES];   /* its name */
+};
 
 struct finding {
     enum hypothesis hypothesis;
@@ -165,6 +181,11 @@ struct finding {
     uint64_t count;               /* how often, at this op, operand and check */
     int32_t consequence_of;       /* index of the finding it follows from; -1: of none */
     enum finding_reason reason;   /* REASON_NONE where nothing is to be said */
+    /* The grid that failed in a kernel fault, borrowed from the evidence; NULL: there is no GPU
+     * core dump. The pointers are the cause's. */
+    const struct hardware_grid *hardware;
+    uint32_t pointer_count;
+    struct finding_pointer pointers[EVENT_ACCESS_LIMIT];
 };
 
 /* A violation that was seen, and whose culprit is known. */

@@ -48,7 +48,8 @@ struct analyze_live {
     uint64_t (*clock)(void *context); /* NULL: clock_ns */
     void *clock_context;
     size_t saved_findings;
-    uint8_t *bytes; /* of a checkpoint */
+    const struct hardware_evidence *hardware; /* for the analyzer, when the thread has ended */
+    uint8_t *bytes;                           /* of a checkpoint */
     enum status status;
     struct error err;
 };
@@ -296,6 +297,11 @@ static void ask_file(const struct analyze_live *live, struct flight_info *info)
     flight_reader_close(reader);
 }
 
+void analyze_live_set_hardware(struct analyze_live *live, const struct hardware_evidence *evidence)
+{
+    live->hardware = evidence;
+}
+
 enum status analyze_live_stop(struct analyze_live *live, struct analyzer **ret_analyzer,
                               struct error *err)
 {
@@ -310,6 +316,7 @@ enum status analyze_live_stop(struct analyze_live *live, struct analyzer **ret_a
     struct flight_info info;
     ask_file(live, &info);
     live->analyzer->process_dead = !info.closed;
+    analyzer_set_hardware(live->analyzer, live->hardware);
     enum status status = live->status;
     if (status)
         *err = live->err;

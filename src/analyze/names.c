@@ -75,6 +75,10 @@ static const char *const reason_names[] = {
     [REASON_UNSEEN_WRITER] = "unseen-writer",
     [REASON_KERNEL_READS] = "kernel-reads",
     [REASON_FLAG] = "maybe-flag",
+    [REASON_DUMP_DIFFERS] = "dump-differs",
+    [REASON_DUMP_PARTLY] = "dump-partly",
+    [REASON_DUMP_SEVERAL] = "dump-several",
+    [REASON_DUMP_GRIDS] = "dump-grids",
 };
 _Static_assert(COUNT_OF(reason_names) == REASON_COUNT, "every reason has a name");
 

@@ -25,8 +25,7 @@ static bool was_freed(const struct analyzer *analyzer, const struct event *event
     return false;
 }
 
-static bool is_candidate(const struct analyzer *analyzer, const struct event *event,
-                         uint64_t fault_id)
+bool window_holds(const struct analyzer *analyzer, const struct event *event, uint64_t fault_id)
 {
     const struct stream_state *stream = order_stream(&analyzer->order, event);
     if (!may_have_run(event) || event_graph_id(event) || (stream && event->id <= stream->waited_id))
@@ -53,6 +52,11 @@ static bool has_forgotten_work(const struct analyzer *analyzer)
     return false;
 }
 
+bool window_has_gaps(const struct analyzer *analyzer)
+{
+    return suspects_have_gaps(analyzer) || has_forgotten_work(analyzer);
+}
+
 /* If there are too many candidates, the first ones and the last one are kept and the others are
  * counted. */
 static void add_candidate(const struct analyzer *analyzer, const struct event *event,
@@ -73,10 +77,10 @@ void suspects_in_window(const struct analyzer *analyzer, const struct event *fau
     uint64_t end = history_lower(history, fault->id);
     for (uint64_t at = history_first(history); at < end; at++) {
         const struct event *event = &history_at(history, at)->event;
-        if (event->device_index == fault->device_index && is_candidate(analyzer, event, fault->id))
+        if (event->device_index == fault->device_index && window_holds(analyzer, event, fault->id))
             add_candidate(analyzer, event, draft);
     }
-    bool gaps = suspects_have_gaps(analyzer) || has_forgotten_work(analyzer);
+    bool gaps = window_has_gaps(analyzer);
     if (draft->candidate_count)
         draft->cause = draft->candidates[0];
     if (draft->candidate_count == 1 && !gaps)

@@ -217,6 +217,8 @@ struct trace_options {
     bool cupti;                /* CUDA calls are seen through CUPTI, without preloading */
     const char *cupti_library; /* a libcupti to use; NULL: one is looked for */
     uint32_t records;          /* of each recording; 0: its own choice */
+    bool no_coredump;          /* GPU core dumps are not asked for */
+    bool keep_core;            /* they stay next to the recordings; needs artifacts */
     bool summary;              /* figures of the program's use of the GPU */
     bool narrow;               /* run again to narrow a window of launches */
     bool tensors;              /* PyTorch's allocator caches nothing */

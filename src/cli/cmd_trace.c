@@ -14,7 +14,7 @@ struct settings {
     const char *artifacts, *author, *language, *backend, *cupti_library;
     uint32_t records;
     int32_t error_exit_code, inconclusive_exit_code;
-    bool summary, narrow, tensors, trap_host, json, quiet, cupti;
+    bool summary, narrow, tensors, trap_host, json, quiet, cupti, no_coredump, keep_core;
 };
 
 static const struct settings defaults = {
@@ -54,6 +54,10 @@ static const struct cli_option options[] = {
       false },
     { "--cupti-library", "FILE", CLI_TEXT, AT(cupti_library),
       "the same with this libcupti (default: the program's own, else the toolkit's)", NULL, true },
+    { "--no-coredump", NULL, CLI_FLAG, AT(no_coredump),
+      "do not ask the CUDA driver for a GPU core dump of a fault", NULL, false },
+    { "--keep-core", NULL, CLI_FLAG, AT(keep_core),
+      "keep GPU core dumps, next to the recordings in the folder of --artifacts", NULL, false },
     { "--records", "N", CLI_U32, AT(records),
       "calls a recording holds before old ones are overwritten (default: 262144)", NULL, false },
     { "--author", "NAME", CLI_TEXT, AT(author), "name of the report's author", NULL, false },
@@ -169,6 +173,15 @@ static enum status check(const struct settings *settings, struct error *err)
     if (settings->trap_host && (settings->cupti || settings->cupti_library))
         return error_set(err, STATUS_USAGE,
                          "--trap-host: expected no --cupti: page traps need preloaded libraries");
+    if (settings->keep_core &&
+        (settings->no_coredump || settings->cupti || settings->cupti_library))
+        return error_set(
+            err, STATUS_USAGE,
+            "--keep-core: expected GPU core dumps, found %s, with which there are none",
+            settings->no_coredump ? "--no-coredump" : "--cupti");
+    if (settings->keep_core && !settings->artifacts)
+        return error_set(err, STATUS_USAGE,
+                         "--keep-core: expected --artifacts DIR as well, where they are kept");
     return STATUS_OK;
 }
 
@@ -195,6 +208,8 @@ static enum cli_exit run_trace(const struct cli_invocation *invocation)
         .cupti = settings->cupti || settings->cupti_library,
         .cupti_library = settings->cupti_library,
         .records = settings->records,
+        .no_coredump = settings->no_coredump,
+        .keep_core = settings->keep_core,
         .summary = settings->summary,
         .narrow = settings->narrow,
         .tensors = settings->tensors,
@@ -239,6 +254,15 @@ const struct cli_command cli_trace = {
         "debug information (-g). What a kernel does with a pointer is not "
         "known: findings that rest on it are called possible, with the reason, and never "
         "CONFIRMED.\n\n"
+        "A kernel fault on CUDA is CONFIRMED in this run: the driver is asked for a GPU core dump "
+        "of it, in a private folder, and to let the program go on with the error as usual. The "
+        "dump "
+        "names kernel, source line, block and thread; greta adds which launch it was, who made it, "
+        "and the allocation that each pointer argument leads to. It is removed after reading, "
+        "unless "
+        "--keep-core is given. --no-coredump disables this; so do --cupti, and "
+        "CUDA_ENABLE_COREDUMP_ON_EXCEPTION and the other variables for core dumps, which stay the "
+        "caller's.\n\n"
         "With --trap-host the pages of pinned and registered memory are protected while a queued "
         "copy uses them. An access of the program before it waited is caught at its instruction, "
         "recorded and let through: a result that was read too early, a source that was "

@@ -90,6 +90,7 @@ void interpose_graph_instantiated(struct interpose *interpose, uint64_t graph, u
 {
     if (!interpose || interpose->disabled)
         return;
+    launch_facts_graph(interpose);
     pthread_mutex_lock(&interpose->lock);
     const struct tracked_graph *from = graph_find(interpose, graph);
     uint64_t id = from ? from->id : 0;

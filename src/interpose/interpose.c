@@ -32,6 +32,16 @@ static void after_fork(void)
 }
 
 /* A process that cannot be recorded must be known: greta finds this note next to the recordings. */
+static void leave_file(const char *path, const char *text)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0)
+        return;
+    ssize_t unused = write(file, text, strlen(text));
+    (void)unused;
+    close(file);
+}
+
 static void leave_note(const char *folder, const char *backend, const char *slug,
                        const char *detail)
 {
@@ -39,13 +49,20 @@ static void leave_note(const char *folder, const char *backend, const char *slug
     int length = snprintf(path, sizeof(path), "%s/%ld.%s.note", folder, (long)getpid(), backend);
     if (length < 0 || (size_t)length >= sizeof(path))
         return;
-    int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0)
-        return;
     snprintf(text, sizeof(text), "%.40s %.500s", slug, detail);
-    ssize_t unused = write(file, text, strlen(text));
-    (void)unused;
-    close(file);
+    leave_file(path, text);
+}
+
+const char *interpose_path(const struct interpose *interpose)
+{
+    return interpose->path;
+}
+
+void interpose_leave(const struct interpose *interpose, const char *suffix, const char *text)
+{
+    char path[PATH_MAX + 16];
+    snprintf(path, sizeof(path), "%s%.15s", interpose->path, suffix);
+    leave_file(path, text);
 }
 
 void interpose_note(const struct interpose_backend *backend, const char *slug, const char *detail)
@@ -128,9 +145,9 @@ static bool choose_path(char path[PATH_MAX], const char *folder, const char *bac
 }
 
 static struct flight *make_flight(const char *folder, const struct interpose_backend *backend,
-                                  const char *device, uint32_t records)
+                                  const char *device, uint32_t records, char path[PATH_MAX])
 {
-    char path[PATH_MAX], command[FLIGHT_TEXT_BYTES];
+    char command[FLIGHT_TEXT_BYTES];
     struct flight *flight = NULL;
     struct error err;
     if (!choose_path(path, folder, backend->name))
@@ -148,6 +165,7 @@ static struct flight *make_flight(const char *folder, const struct interpose_bac
         leave_note(folder, backend->name, INTERPOSE_NOTE_NO_RECORDING, err.text);
         return NULL;
     }
+    path[strlen(path) - strlen(".flight")] = '\0';
     return flight;
 }
 
@@ -163,7 +181,7 @@ struct interpose *interpose_open(const struct interpose_backend *backend, const 
     pthread_mutex_init(&interpose->lock, NULL);
     read_narrow(interpose);
     if (make_tables(interpose))
-        interpose->flight = make_flight(folder, backend, device, records);
+        interpose->flight = make_flight(folder, backend, device, records, interpose->path);
     if (!interpose->flight) {
         release(interpose);
         return NULL;

@@ -63,11 +63,19 @@ void interpose_note(const struct interpose_backend *backend, const char *slug, c
 /* Ends the recording in order; for the library's destructor. */
 void interpose_stop(struct interpose *interpose);
 
+/* The recording's path without ".flight"; what else concerns the process stands next to it. */
+const char *interpose_path(const struct interpose *interpose);
+#define INTERPOSE_SUFFIX_DUMP ".core"      /* a GPU core dump, written by the driver */
+#define INTERPOSE_SUFFIX_NO_DUMP ".nocore" /* why none can be: a sentence in English */
+/* Leaves a file of that name with a text, unless there is one. */
+void interpose_leave(const struct interpose *interpose, const char *suffix, const char *text);
+
 /* Set by greta trace for the program it starts. */
-#define INTERPOSE_VARIABLE_FOLDER "GRETA_TRACE_FOLDER"   /* where recordings go; absolute */
-#define INTERPOSE_VARIABLE_NARROW "GRETA_TRACE_NARROW"   /* "FIRST-LAST": launches to wait for */
-#define INTERPOSE_VARIABLE_CUPTI "GRETA_TRACE_CUPTI"     /* a libcupti to use; optional */
-#define INTERPOSE_VARIABLE_RECORDS "GRETA_TRACE_RECORDS" /* of the ring; optional */
+#define INTERPOSE_VARIABLE_FOLDER "GRETA_TRACE_FOLDER"     /* where recordings go; absolute */
+#define INTERPOSE_VARIABLE_NARROW "GRETA_TRACE_NARROW"     /* "FIRST-LAST": launches to wait for */
+#define INTERPOSE_VARIABLE_COREDUMP "GRETA_TRACE_COREDUMP" /* set: GPU core dumps are wanted */
+#define INTERPOSE_VARIABLE_CUPTI "GRETA_TRACE_CUPTI"       /* a libcupti to use; optional */
+#define INTERPOSE_VARIABLE_RECORDS "GRETA_TRACE_RECORDS"   /* of the ring; optional */
 
 /* ---- A call --------------------------------------------------------------------------------- */
 

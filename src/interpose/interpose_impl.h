@@ -10,6 +10,7 @@
 #include "interpose/interpose.h"
 #include "interpose/traps.h"
 
+#include <limits.h>
 #include <pthread.h>
 
 /* ---- Memory --------------------------------------------------------------------------------- */
@@ -133,6 +134,7 @@ struct grid_count {
 struct interpose {
     const struct interpose_backend *backend;
     struct flight *flight;
+    char path[PATH_MAX]; /* of the recording, without ".flight" */
     struct event_observer observer;
     bool disabled; /* a forked child: the recording is its parent's */
     uint32_t process_id;
@@ -202,6 +204,7 @@ void launch_facts_begin(struct interpose *interpose, struct interpose_call *call
 void launch_facts_end(struct interpose *interpose, struct interpose_call *call);
 /* Any call begins: it may take numbers of grids too. */
 void launch_facts_other(struct interpose *interpose, const struct event *event);
+void launch_facts_graph(struct interpose *interpose); /* was instantiated */
 
 /* With the lock held: */
 

@@ -4,7 +4,8 @@
  * The driver counts the grids of a context from 1 and does not say the number. Launches are counted
  * here: those that have returned before this one began certainly come before it, and only those
  * that have begun when it returns can. A fill or a copy on the device may be a kernel of the
- * driver's own, which takes a number too, and what graphs take is not known: both widen the range. */
+ * driver's own, which takes a number too, and what graphs take is not known: both widen the range.
+ */
 #include "interpose/interpose_impl.h"
 
 /* What a graph may add to the count: more than any program launches. */
@@ -94,11 +95,15 @@ void launch_facts_end(struct interpose *interpose, struct interpose_call *call)
         __atomic_add_fetch(&call->grid_count->returned, 1, __ATOMIC_ACQ_REL);
 }
 
+void launch_facts_graph(struct interpose *interpose)
+{
+    __atomic_add_fetch(&interpose->other_grids, GRAPH_NUMBERS, __ATOMIC_ACQ_REL);
+}
+
 void launch_facts_other(struct interpose *interpose, const struct event *event)
 {
-    uint64_t more = event->kind == EVENT_FILL || event->kind == EVENT_COPY_WITHIN ? 1
-                    : event->kind == EVENT_GRAPH_REPLAY                           ? GRAPH_NUMBERS
-                                                                                  : 0;
-    if (more)
-        __atomic_add_fetch(&interpose->other_grids, more, __ATOMIC_ACQ_REL);
+    if (event->kind == EVENT_GRAPH_REPLAY)
+        launch_facts_graph(interpose);
+    if (event->kind == EVENT_FILL || event->kind == EVENT_COPY_WITHIN)
+        __atomic_add_fetch(&interpose->other_grids, 1, __ATOMIC_ACQ_REL);
 }

@@ -56,6 +56,13 @@ static void tell_near(const struct telling *telling, struct text *text)
     tell_neighbour(telling, CLAUSE_NEAR_AFTER, &near->after, text);
 }
 
+/* What the hardware recorded, if it did. */
+static void tell_dump(const struct telling *telling, struct text *text)
+{
+    if (telling->finding->hardware)
+        tell_clause(telling, telling->brief ? CLAUSE_DUMP_IN_BRIEF : CLAUSE_DUMP, text);
+}
+
 static void tell_surfaced(const struct telling *telling, struct text *text)
 {
     const struct finding *finding = telling->finding;
@@ -97,6 +104,7 @@ void report_finding_describe(const struct finding *finding, enum report_language
     tell_act(&full, text);
     if (finding->hypothesis != HYPOTHESIS_SILENT_CORRUPTION)
         tell_near(&full, text);
+    tell_dump(&full, text);
     tell_surfaced(&full, text);
     tell_candidates(&full, text);
     tell_attribution(&full, text);
@@ -112,6 +120,7 @@ void report_finding_headline(const struct finding *finding, enum report_language
     const struct telling brief = { .finding = finding, .language = language, .brief = true };
     tell_subject(&brief, text);
     tell_act(&brief, text);
+    tell_dump(&brief, text);
     tell_surfaced(&brief, text);
     tell_candidates(&brief, text);
     tell_attribution(&brief, text);

@@ -170,6 +170,9 @@ static const struct filler *find_filler(struct text_view name)
     for (const struct filler *one = call_fillers; one->name; one++)
         if (is_name(name, one->name))
             return one;
+    for (const struct filler *one = hardware_fillers; one->name; one++)
+        if (is_name(name, one->name))
+            return one;
     for (size_t i = 0; i < COUNT_OF(fillers); i++)
         if (is_name(name, fillers[i].name))
             return &fillers[i];

@@ -13,6 +13,8 @@ struct filler {
 };
 /* finding_calls.c; ends with an empty one. */
 extern const struct filler call_fillers[];
+/* finding_hardware.c; the same. Only of a finding with a core dump. */
+extern const struct filler hardware_fillers[];
 
 /* Such a call is named by its op; others are named by what they are: "the D2H copy". */
 bool telling_is_op(const struct analyze_place *place);

@@ -37,6 +37,12 @@ json_t *json_planted(struct text *out, const struct report_facts *facts);
 json_t *json_rows(struct text *out, const struct report_facts *facts);
 json_t *json_program(struct text *out, const struct report_facts *facts);
 json_t *json_interventions(struct text *out, const struct report_facts *facts);
+/* The frames of a call stack of a foreign program (summary_findings.c). */
+json_t *json_frames(struct text *out, const struct report_facts *facts, size_t analysis,
+                    uint32_t stack_index);
+/* What a GPU core dump shows of the finding (finding_hardware.c); null: there is none. */
+json_t *json_hardware(struct text *out, const struct report_facts *facts, size_t analysis,
+                      const struct finding *finding);
 json_t *json_findings(struct text *out, const struct report_facts *facts);
 json_t *json_compare(struct text *out, const struct report_compare *compare);
 json_t *json_search(struct text *out, const struct report_facts *facts);

@@ -97,23 +97,15 @@ static json_t *miss_json(struct text *out, const struct finding *finding)
 
 /* ---- A finding ------------------------------------------------------------------------------ */
 
-/* For a foreign program: the kernel's full name, and the callers. */
-static void put_callers(struct text *out, const struct report_facts *facts, size_t analysis,
-                        json_t *finding, const char *key, const struct analyze_place *place)
+json_t *json_frames(struct text *out, const struct report_facts *facts, size_t analysis,
+                    uint32_t stack_index)
 {
     struct report_frame frames[REPORT_FRAME_LIMIT];
     const struct report_callers *callers = &facts->callers;
-    char name[512];
-    json_t *item = json_object_get(finding, key);
-    if (!callers->stack || !place->foreign || !json_is_object(item))
-        return;
-    bool known = place->name_index &&
-                 callers->kernel(callers->context, analysis, place->name_index, name, sizeof(name));
-    json_put_text(out, item, "kernel", known ? name : NULL);
-    json_put_count(out, item, "launch", place->ordinal);
-    size_t count = callers->stack(callers->context, analysis, place->stack_index, frames,
-                                  COUNT_OF(frames));
     json_t *stack = json_array();
+    size_t count = callers->stack ? callers->stack(callers->context, analysis, stack_index, frames,
+                                                   COUNT_OF(frames))
+                                  : 0;
     for (size_t i = 0; i < count; i++) {
         json_t *frame = json_object();
         json_put_text(out, frame, "function", frames[i].function[0] ? frames[i].function : NULL);
@@ -123,7 +115,23 @@ static void put_callers(struct text *out, const struct report_facts *facts, size
         json_put_count(out, frame, "line", frames[i].line);
         json_add(out, stack, frame);
     }
-    json_put(out, item, "stack", stack);
+    return stack;
+}
+
+/* For a foreign program: the kernel's full name, and the callers. */
+static void put_callers(struct text *out, const struct report_facts *facts, size_t analysis,
+                        json_t *finding, const char *key, const struct analyze_place *place)
+{
+    const struct report_callers *callers = &facts->callers;
+    char name[512];
+    json_t *item = json_object_get(finding, key);
+    if (!callers->stack || !place->foreign || !json_is_object(item))
+        return;
+    bool known = place->name_index &&
+                 callers->kernel(callers->context, analysis, place->name_index, name, sizeof(name));
+    json_put_text(out, item, "kernel", known ? name : NULL);
+    json_put_count(out, item, "launch", place->ordinal);
+    json_put(out, item, "stack", json_frames(out, facts, analysis, place->stack_index));
 }
 
 static json_t *finding_json(struct text *out, const struct report_facts *facts, size_t analysis,
@@ -171,6 +179,7 @@ static json_t *finding_json(struct text *out, const struct report_facts *facts, 
     json_put(out, item, "candidates", candidates_json(out, finding));
     json_put_text(out, item, "ranking", finding_ranking_name(finding_ranking(finding)));
     json_put_count(out, item, "candidates_left_out", finding->candidates_left_out);
+    json_put(out, item, "dump", json_hardware(out, facts, analysis, finding));
     out->failed = out->failed || key.failed;
     text_release(&key);
     return item;

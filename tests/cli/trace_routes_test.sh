@@ -8,8 +8,8 @@ export LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 unset CUDA_INJECTION64_PATH LD_PRELOAD
 trace() { "$GRETA" trace --backend cuda "$@"; }
 
-# said COMMAND...: what greta says of a program, without stacks and times.
-said() { "$@" 2>&1 >/dev/null </dev/null | sed "s/surfaced [0-9.]* ms/surfaced/" |
+# said COMMAND...: what greta says of a program, without stacks, times and addresses.
+said() { "$@" 2>&1 >/dev/null </dev/null | sed -e "s/surfaced [0-9.]* ms/surfaced/" -e "s/: 0x[0-9a-f]*,/:/" |
     grep -v -e "+0x" -e "observing took"; }
 
 # As the program that is linked with the driver: the same events, findings and verdict.

@@ -42,7 +42,10 @@ for scene in nothing past-end double-free rewritten unordered unordered-kernel w
     host-freed stale-graph leak pool-freed changed-node after-reset; do
     spanish 0 --summary -- "$program" "$scene"
 done
-spanish 9 --narrow -- "$program" fault
+spanish 9 --no-coredump --narrow -- "$program" fault
+spanish 7 -- "$program" dump-equal-after-fill
+spanish 7 -- "$program" dump-streams
+for mode in none foreign unnamed; do FAKE_DUMP=$mode spanish 7 -- "$program" dump-streams; done
 spanish 139 -- "$program" crash
 spanish 134 -- "$program" destroyed-stream
 spanish 7 -- "$program" nothing 7

@@ -10,9 +10,6 @@
 struct fake_event {
     int asked; /* how often it was asked whether it has passed */
 };
-struct fake_graph {
-    int unused;
-};
 
 /* As CUPTI has it. */
 struct callback_data {
@@ -73,11 +70,32 @@ void fake_new_context(void)
     context_uid++;
 }
 
-/* There is one at a time, with the same handle as the one before it. */
+/* The primary one always has the same handle; others are current in the thread that made them. */
+static _Thread_local void *current;
+
+void *fake_context(void)
+{
+    return current ? current : (void *)&reported;
+}
+
 EXPORT result cuCtxGetCurrent(void **context)
 {
-    *context = &reported;
+    *context = fake_context();
     return OK;
+}
+
+EXPORT result cuCtxSetCurrent(void *context)
+{
+    current = context;
+    return OK;
+}
+
+EXPORT result cuCtxCreate_v2(void **context, unsigned int flags, int device)
+{
+    (void)flags;
+    (void)device;
+    *context = current = malloc(1);
+    return *context ? OK : INVALID_VALUE;
 }
 
 /* ---- Streams -------------------------------------------------------------------------------- */
@@ -214,6 +232,8 @@ EXPORT result cuStreamBeginCapture_v2(stream on, int mode)
 static result end_capture(stream on, graph *made)
 {
     *made = calloc(1, sizeof(**made));
+    **made = on->captured;
+    on->captured = (struct fake_graph){ NULL, 0 };
     return capture(on, 0);
 }
 
@@ -226,10 +246,25 @@ EXPORT result cuStreamEndCapture(stream on, graph *made)
     CALL(497, "cuStreamEndCapture", arguments, NULL, end_capture(on, made));
 }
 
-static result make_graph(graph *made)
+static result make_graph(graph *made, graph from)
 {
     *made = calloc(1, sizeof(**made));
-    return *made ? OK : INVALID_VALUE;
+    if (!*made || !from->count)
+        return *made ? OK : INVALID_VALUE;
+    (*made)->nodes = malloc(from->count * sizeof(*from->nodes));
+    for (size_t i = 0; i < from->count; i++) {
+        (*made)->nodes[i] = from->nodes[i];
+        (*made)->nodes[i].number = fake_next_grid();
+    }
+    (*made)->count = from->count;
+    return OK;
+}
+
+static result run_graph(graph executable)
+{
+    for (size_t i = 0; i < executable->count; i++)
+        fake_run(&executable->nodes[i]);
+    return OK;
 }
 
 EXPORT result cuGraphInstantiateWithFlags(graph *made, graph from, unsigned long long flags)
@@ -239,7 +274,7 @@ EXPORT result cuGraphInstantiateWithFlags(graph *made, graph from, unsigned long
         graph from;
         unsigned long long flags;
     } arguments = { made, from, flags };
-    CALL(643, "cuGraphInstantiateWithFlags", arguments, NULL, make_graph(made));
+    CALL(643, "cuGraphInstantiateWithFlags", arguments, NULL, make_graph(made, from));
 }
 
 EXPORT result cuGraphLaunch(graph executable, stream on)
@@ -248,7 +283,7 @@ EXPORT result cuGraphLaunch(graph executable, stream on)
         graph executable;
         stream on;
     } arguments = { executable, on };
-    CALL(514, "cuGraphLaunch", arguments, NULL, OK);
+    CALL(514, "cuGraphLaunch", arguments, NULL, run_graph(executable));
 }
 
 /* ---- Injection ------------------------------------------------------------------------------ */

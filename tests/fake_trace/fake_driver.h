@@ -6,13 +6,40 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* ---- Launches (fake_kernels.c, fake_dump.c) -------------------------------------------------- */
+
+enum { FAKE_ARGUMENT_BYTES = 64 };
+struct fake_launch {
+    const struct fake_kernel *kernel;
+    const char *name;
+    unsigned int grid[3], block[3];
+    unsigned char arguments[FAKE_ARGUMENT_BYTES]; /* as the kernel gets them */
+    size_t argument_bytes;
+    uint64_t number, context; /* of the grid; context: as dumps number them */
+};
+struct fake_graph {
+    struct fake_launch *nodes;
+    size_t count;
+};
+
 struct fake_stream {
     int capturing, destroyed;
     int asked; /* how often it was asked whether it is done */
+    struct fake_graph captured;
 };
 
 /* Once a kernel was out of bounds. */
 extern int fake_lost;
+
+/* The next number of the current context. */
+uint64_t fake_next_grid(void);
+void fake_note_launch(const struct fake_launch *launch);
+/* The kernel made an illegal access: the context is lost, and a dump is written if one is wanted.
+ */
+void fake_fail(const struct fake_launch *launch);
+/* Runs the kernel with its number. */
+void fake_run(const struct fake_launch *launch);
+void *fake_context(void);
 
 void fake_lock(void);
 void fake_unlock(void);

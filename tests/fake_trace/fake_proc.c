@@ -17,6 +17,8 @@ static const struct {
     entry_point entry;
 } functions[] = {
     { "cuCtxGetCurrent", 4000, 0, (entry_point)cuCtxGetCurrent },
+    { "cuCtxSetCurrent", 4000, 0, (entry_point)cuCtxSetCurrent },
+    { "cuCtxCreate", 3020, 0, (entry_point)cuCtxCreate_v2 },
     { "cuCtxGetDevice", 2000, 0, (entry_point)cuCtxGetDevice },
     { "cuCtxSynchronize", 2000, 0, (entry_point)cuCtxSynchronize },
     { "cuDevicePrimaryCtxReset", 11000, 0, (entry_point)cuDevicePrimaryCtxReset_v2 },

@@ -125,6 +125,7 @@ static result fill(address target, size_t pitch, size_t width, size_t height)
 {
     if (!fake_is_device(target, (height - 1) * pitch + width))
         return INVALID_VALUE;
+    fake_next_grid(); /* a kernel of the driver's own */
     for (size_t y = 0; y < height; y++)
         memset((void *)(uintptr_t)(target + y * pitch), 0, width);
     return OK;
@@ -167,7 +168,7 @@ struct node_arguments {
 
 static result give(void **node)
 {
-    *node = malloc(1);
+    *node = calloc(1, sizeof(struct fake_graph));
     return *node ? OK : INVALID_VALUE;
 }
 

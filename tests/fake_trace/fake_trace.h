@@ -98,6 +98,9 @@ result cuGraphLaunch(graph executable, stream on);
 
 result cuFuncGetName(const char **name, function kernel);
 result cuCtxGetCurrent(void **context);
+result cuCtxSetCurrent(void *context);
+result cuCtxCreate_v2(void **context, unsigned int flags, int device);
+result cuCoredumpSetAttributeGlobal(int setting, void *value, size_t *bytes);
 /* The same where stream 0 is the calling thread's own. */
 result cuMemcpyHtoDAsync_v2_ptsz(address target, const void *source, size_t bytes, stream on);
 result cuMemcpyDtoHAsync_v2_ptsz(void *target, address source, size_t bytes, stream on);

@@ -91,6 +91,9 @@ ROUTE(cuModuleLoadData, cuModuleLoadData, 2000, CUmodule *, const void *)
 ROUTE(cuModuleGetFunction, cuModuleGetFunction, 2000, CUfunction *, CUmodule, const char *)
 ROUTE(cuMemAddressReserve, cuMemAddressReserve, 10020, CUdeviceptr *, size_t, size_t, CUdeviceptr,
       unsigned long long)
+ROUTE(cuCtxGetCurrent, cuCtxGetCurrent, 4000, CUcontext *)
+ROUTE(cuCtxSetCurrent, cuCtxSetCurrent, 4000, CUcontext)
+ROUTE(cuCtxCreate_v2, cuCtxCreate, 3020, CUcontext *, unsigned int, CUdevice)
 ROUTE(cuGraphCreate, cuGraphCreate, 10000, CUgraph *, unsigned int)
 
 CUresult cuCtxSynchronize(void);

@@ -54,6 +54,15 @@ void launch(function which, address target, address source, stream on);
     SCENE("graph-unordered", graph_unordered)                                                      \
     SCENE("weights", weights)                                                                      \
     SCENE("graph-taken-again", graph_taken_again)                                                  \
+    SCENE("dump-streams", dump_streams)                                                            \
+    SCENE("dump-equal", dump_equal)                                                                \
+    SCENE("dump-equal-after-fill", dump_equal_after_fill)                                          \
+    SCENE("dump-graph", dump_graph)                                                                \
+    SCENE("dump-graph-waited", dump_graph_waited)                                                  \
+    SCENE("dump-contexts", dump_contexts)                                                          \
+    SCENE("dump-contexts-apart", dump_contexts_apart)                                              \
+    SCENE("dump-unreported", dump_unreported)                                                      \
+    SCENE("dump-crash", dump_crash)                                                                \
     SCENE("crowd", crowd)                                                                          \
     SCENE("default-streams", default_streams)                                                      \
     SCENE("unwritten", unwritten)                                                                  \

@@ -122,7 +122,7 @@ static void test_together(void **state)
     fixture_end(&fixture);
 }
 
-/* Of a graph: kept, without a number. */
+/* A node of a graph is kept, without a number. */
 static void test_graphs(void **state)
 {
     (void)state;

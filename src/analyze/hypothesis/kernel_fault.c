@@ -75,13 +75,14 @@ static void on_fault(struct analyzer *analyzer, const struct event *event,
     draft.near = *near;
     if (event->flags & EVENT_CAUGHT)
         draft.cause = place_of_fault(analyzer, event);
-    else if (event->flags & EVENT_FOREIGN)
-        suspects_in_window(analyzer, event, &draft);
-    else
+    else if (!(event->flags & EVENT_FOREIGN))
         suspects_find(analyzer, event, &draft);
+    else if (!suspects_by_hardware(analyzer, event, &draft))
+        suspects_in_window(analyzer, event, &draft);
     if (!draft.cause.event_id)
         draft.cause = place_of_event(analyzer, event);
     name_operand(analyzer, &draft);
+    hardware_add_pointers(analyzer, &draft);
     draft.cause.address = draft.near.known ? draft.near.address : draft.cause.address;
     draft.seen = analyzer->losses[event->device_index].first_failure;
     draft.order_id = draft.cause.event_id;
@@ -151,13 +152,30 @@ static const struct event *last_pending(const struct analyzer *analyzer, uint16_
     return NULL;
 }
 
+/* The program ended before a call reported the fault, but the hardware recorded it. */
+static void add_unreported(struct analyzer *analyzer)
+{
+    static const struct analyze_neighbourhood nothing = { .known = false };
+    const struct event fault = { .id = analyzer->last_id + 1,
+                                 .kind = EVENT_FAULT,
+                                 .flags = EVENT_FOREIGN,
+                                 .stream_index = EVENT_NO_STREAM,
+                                 .scope = { -1, -1, "" } };
+    if (analyzer->hardware && analyzer->hardware->grid_count)
+        on_fault(analyzer, &fault, &nothing);
+}
+
 static void on_finish(struct analyzer *analyzer)
 {
+    bool reported = false;
     for (uint32_t i = 0; i < EVENT_DEVICE_LIMIT; i++) {
         const struct device_loss *loss = &analyzer->losses[i];
         if (loss->unplaced_fault.id)
             on_fault(analyzer, &loss->unplaced_fault, &loss->unplaced_near);
+        reported = reported || loss->fault_id;
     }
+    if (!reported)
+        add_unreported(analyzer);
     /* The process may have died after the fault and before a call returned it: it surfaced where
      * the process waited. */
     for (size_t i = 0; i < analyzer->result.finding_count; i++) {

@@ -53,6 +53,8 @@ struct trace_process {
     uint64_t observed_ns, observed_count;
     bool rerun; /* of --narrow */
     char missing[800];
+    struct trace_dump *dump; /* NULL: none can be read */
+    char no_dump[800];       /* why, in English; "": nothing is known */
 };
 
 /* What decides whether a library can be put into the program. */
@@ -102,11 +104,21 @@ struct trace {
 MUST_CHECK enum status trace_run(struct trace *trace, const char *narrow, struct error *err);
 /* trace_program.c: name is looked up as a shell would. */
 enum trace_program_kind trace_program_kind(const char *const *environment, const char *name);
+/* trace_dump.c: GPU core dumps are asked for. Those the caller asked for itself are its own. */
+bool trace_wants_dumps(const struct trace *trace);
+/* The variable by which the caller did; NULL: none. */
+const char *trace_own_dump_setting(const struct trace *trace);
+/* Reads the dump of a process that has ended, if there is one, and removes it unless it is to be
+ * kept. What it says is for the analysis that is still to be finished. */
+void trace_read_dump(const struct trace *trace, struct trace_process *process);
+void trace_dump_release(struct trace_dump *dump); /* NULL is fine */
 /* trace_follow.c */
 void trace_look_for_recordings(struct trace *trace);
 void trace_stop_following(struct trace *trace);
 /* Compresses the recordings of processes that have ended, for a trace whose folder is kept. */
 void trace_pack_recordings(struct trace *trace);
+/* True if the recording is of CUDA calls. */
+bool trace_is_cuda(const struct trace_process *process);
 void trace_process_release(struct trace_process *process);
 /* True if the stack belongs to a caching allocator or to a library that keeps its memory. */
 bool trace_is_cached(void *process, uint32_t stack_index);

@@ -140,6 +140,7 @@ void trace_stop_following(struct trace *trace)
         if (!process->live)
             continue;
         reopen(process);
+        trace_read_dump(trace, process);
         if (analyze_live_stop(process->live, &process->analyzer, &err)) {
             snprintf(process->missing, sizeof(process->missing), "%s", err.text);
             process->analyzer = NULL;
@@ -173,6 +174,12 @@ void trace_pack_recordings(struct trace *trace)
     }
 }
 
+bool trace_is_cuda(const struct trace_process *process)
+{
+    const char *dot = strrchr(process->name, '.');
+    return dot && strcmp(dot, ".cuda") == 0;
+}
+
 void trace_process_release(struct trace_process *process)
 {
     struct error unused;
@@ -181,6 +188,7 @@ void trace_process_release(struct trace_process *process)
     flight_close(process->flight);
     flight_reader_close(process->reader);
     analyzer_destroy(process->analyzer);
+    trace_dump_release(process->dump);
 }
 
 /* ---- Callers -------------------------------------------------------------------------------- */

@@ -58,6 +58,30 @@ static void add_side(struct trace *trace, const struct trace_process *process, c
         add_frame(&frames[i], text);
 }
 
+/* The memory that the failing launch's pointers lead to, and the calls that made it. */
+static void add_pointers(struct trace *trace, const struct trace_process *process,
+                         const struct finding *finding, struct text *text)
+{
+    struct report_frame frames[REPORT_FRAME_LIMIT];
+    for (uint32_t i = 0; i < finding->pointer_count; i++) {
+        const struct finding_pointer *pointer = &finding->pointers[i];
+        char operand[WORDS_NUMBER_BYTES], apart[WORDS_NUMBER_BYTES], bytes[WORDS_NUMBER_BYTES];
+        char address[32];
+        if (!pointer->created_id)
+            continue;
+        snprintf(address, sizeof(address), "0x%" PRIx64, pointer->address);
+        words_add(text, trace->options->language,
+                  pointer->destroyed_id ? WORD_TRACE_POINTER_FREED : WORD_TRACE_POINTER,
+                  words_number(pointer->operand, operand), address,
+                  words_number(pointer->address - pointer->buffer_address, apart), pointer->buffer,
+                  words_number(pointer->buffer_bytes, bytes), NULL);
+        text_add(text, "\n");
+        size_t count = trace_stack(trace, process, pointer->stack_index, frames, COUNT_OF(frames));
+        for (size_t j = 0; j < count; j++)
+            add_frame(&frames[j], text);
+    }
+}
+
 static bool is_sure(const struct finding *finding)
 {
     return finding->certainty == FINDING_DIRECT;
@@ -72,6 +96,7 @@ void trace_print_finding(struct trace *trace, const struct trace_process *proces
     report_finding_describe(finding, trace->options->language, text);
     text_add(text, "\n");
     add_side(trace, process, "-", &finding->cause, text);
+    add_pointers(trace, process, finding, text);
     add_side(trace, process, word(trace, WORD_TRACE_OTHER_SIDE), &finding->other, text);
     add_side(trace, process, word(trace, WORD_TRACE_SEEN_AT), &finding->seen, text);
 }
@@ -209,6 +234,29 @@ static bool add_traps(const struct trace *trace, enum report_language language, 
     return worst != EVENT_TRAPS_ON;
 }
 
+/* Why a fault of the process has no GPU core dump; false: it has one, or there was no fault. */
+static bool add_no_dump(const struct trace *trace, const struct trace_process *process,
+                        enum report_language language, struct text *text)
+{
+    const struct analysis *analysis = process->analyzer ? analyzer_result(process->analyzer) : NULL;
+    const char *own = trace_own_dump_setting(trace);
+    bool fault = false;
+    for (size_t i = 0; analysis && i < analysis->finding_count; i++)
+        fault = fault || analysis->findings[i].hypothesis == HYPOTHESIS_KERNEL_FAULT;
+    if (!fault || process->dump || trace->options->no_coredump || process->rerun ||
+        !trace_is_cuda(process))
+        return false;
+    if (trace->options->cupti)
+        text_add(text, words_get(language, WORD_TRACE_DUMP_CUPTI));
+    else if (own)
+        words_add(text, language, WORD_TRACE_DUMP_OWN, own, NULL);
+    else if (process->no_dump[0])
+        words_add(text, language, WORD_TRACE_DUMP_FAILED, process->no_dump, NULL);
+    else
+        text_add(text, words_get(language, WORD_TRACE_DUMP_NONE));
+    return true;
+}
+
 bool trace_add_reason(const void *context, size_t index, enum report_language language,
                       struct text *text)
 {
@@ -225,7 +273,21 @@ bool trace_add_reason(const void *context, size_t index, enum report_language la
         words_add(text, language, WORD_TRACE_NOT_ANALYSED, process->name, process->missing, NULL);
         return true;
     }
-    return number == index && add_traps(trace, language, text);
+    if (add_traps(trace, language, NULL) && number++ == index)
+        return add_traps(trace, language, text);
+    for (size_t i = 0; i < trace->process_count; i++) {
+        struct text words;
+        text_init(&words);
+        bool found = add_no_dump(trace, &trace->processes[i], language, &words) &&
+                     number++ == index;
+        if (found)
+            text_add(text, text_get(&words));
+        text->failed = text->failed || words.failed;
+        text_release(&words);
+        if (found)
+            return true;
+    }
+    return false;
 }
 
 static void add_end(const struct trace *trace, struct text *text)

@@ -133,6 +133,8 @@ static enum status make_environment(const struct trace *trace, const char *narro
         add_variable(added, INTERPOSE_VARIABLE_FOLDER, trace->run, NULL) &&
         (!options->records || add_variable(added, INTERPOSE_VARIABLE_RECORDS, records, NULL)) &&
         (!narrow || add_variable(added, INTERPOSE_VARIABLE_NARROW, narrow, NULL)) &&
+        (!trace_wants_dumps(trace) ||
+         add_variable(added, INTERPOSE_VARIABLE_COREDUMP, "1", NULL)) &&
         (!options->cupti_library ||
          add_variable(added, INTERPOSE_VARIABLE_CUPTI, options->cupti_library, NULL)) &&
         (!injects || add_variable(added, "CUDA_INJECTION64_PATH", trace->library_cuda, NULL)) &&

@@ -228,6 +228,8 @@ struct cuda_driver {
     int32_t (*ctx_get_device)(int32_t *device); /* once for each context */
     /* When a primary context was released: is it still there? */
     int32_t (*primary_ctx_get_state)(int32_t device, uint32_t *flags, int32_t *active);
+    /* Once, after the driver was initialised. */
+    int32_t (*coredump_set)(int setting, void *value, size_t *bytes);
 };
 extern struct cuda_driver cuda_driver;
 
@@ -238,6 +240,8 @@ extern struct cuda_driver cuda_driver;
 void cuda_open_driver(void *(*find)(void *library, const char *name));
 /* NULL: this process is not traced. is_inside: as in struct interpose_backend. */
 struct interpose *cuda_start_recording(bool (*is_inside)(void));
+/* True for codes after which a context answers nothing else any more. */
+bool cuda_is_fatal(int32_t code);
 /* Says next to the recordings why there is none (INTERPOSE_NOTE_*). */
 void cuda_note(const char *slug, const char *detail);
 

@@ -46,6 +46,14 @@ void cuda_depth_leave(void);
 bool cuda_enter(struct cuda_call *call, uint32_t id, const void *arguments);
 void cuda_leave(struct cuda_call *call, CUresult code);
 
+/* ---- GPU core dumps ------------------------------------------------------------------------- */
+
+/* coredump.c: the driver is initialised. True if it will write a dump of the first fault, and let
+ * the program go on. */
+bool cuda_arm_coredump(const struct interpose *trace);
+/* exit_guard.c: the first fault was seen by a process with dumps armed. */
+void cuda_guard_exit(void);
+
 #define CUDA_ROW(entry, name, version, suffix, ...) EXPORT CUresult entry(__VA_ARGS__);
 #define CUDA_BY_HAND(entry, name, version, ...) EXPORT CUresult entry(__VA_ARGS__);
 #include "interpose/cuda/signatures.def"

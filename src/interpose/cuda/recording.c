@@ -7,7 +7,7 @@ struct cuda_driver cuda_driver;
 
 /* Codes after which a context answers nothing else any more, by the documentation. Between them
  * stand harmless ones: 712 is memory registered twice, which programs try and pass over. */
-static bool is_fatal(int32_t code)
+bool cuda_is_fatal(int32_t code)
 {
     static const int32_t codes[] = {
         214, /* memory error that could not be corrected */
@@ -36,7 +36,7 @@ static int32_t synchronise(void)
 }
 
 static struct interpose_backend backend = {
-    .name = "cuda", .runtime = INTERPOSE_CUDA, .is_fatal = is_fatal, .synchronise = synchronise
+    .name = "cuda", .runtime = INTERPOSE_CUDA, .is_fatal = cuda_is_fatal, .synchronise = synchronise
 };
 
 struct interpose *cuda_start_recording(bool (*is_inside)(void))
@@ -62,5 +62,6 @@ void cuda_open_driver(void *(*find)(void *library, const char *name))
     *(void **)&cuda_driver.ctx_synchronize = find(library, "cuCtxSynchronize");
     *(void **)&cuda_driver.ctx_get_current = find(library, "cuCtxGetCurrent");
     *(void **)&cuda_driver.ctx_get_device = find(library, "cuCtxGetDevice");
+    *(void **)&cuda_driver.coredump_set = find(library, "cuCoredumpSetAttributeGlobal");
     *(void **)&cuda_driver.primary_ctx_get_state = find(library, "cuDevicePrimaryCtxGetState");
 }

@@ -10,7 +10,8 @@
 /* ---- The recording -------------------------------------------------------------------------- */
 
 static struct interpose *trace;
-static pthread_once_t started = PTHREAD_ONCE_INIT;
+static pthread_once_t started = PTHREAD_ONCE_INIT, asked_for_dumps = PTHREAD_ONCE_INIT;
+static bool armed; /* set before any context is there */
 /* Wrapped calls that this thread is in. */
 static _Thread_local uint32_t depth;
 
@@ -23,6 +24,11 @@ static void start(void)
 {
     cuda_open_driver(interpose_next_dlsym());
     trace = cuda_start_recording(is_inside);
+}
+
+static void ask_for_dumps(void)
+{
+    armed = cuda_arm_coredump(trace);
 }
 
 __attribute__((destructor)) static void stop(void)
@@ -66,6 +72,8 @@ void cuda_leave(struct cuda_call *call, CUresult code)
     call->code = code;
     if (call->entry)
         call->entry->end(call);
+    if (code && armed && cuda_is_fatal(code))
+        cuda_guard_exit();
     cuda_depth_leave();
 }
 
@@ -121,8 +129,10 @@ CUresult cuInit(unsigned int flags)
                                                                           !outermost);
     CUresult code = real ? real(flags) : CUDA_NO_DEVICE;
     cuda_depth_leave();
-    if (code == 0)
+    if (code == 0) {
         pthread_once(&started, start);
+        pthread_once(&asked_for_dumps, ask_for_dumps);
+    }
     return code;
 }
 
