@@ -313,6 +313,17 @@ wanted preload && {
     grep ' FAILED ' out | sed 's/^/    /'
 }
 
+wanted dumps && {
+    OUT_FOLDER=${OUT_FOLDER:+$OUT_FOLDER/dumps} timeout -k 5 $((limit * 5)) "$here/dump_check.sh" "$greta" >out 2>&1 </dev/null
+    code=$?
+    case $code in
+    0) line dumps ok "$(grep -c ' ok ' out) checks, $(grep '^cost ' out | tr -s ' ')" ;;
+    77) line dumps skipped "$(last)" ;;
+    *) line dumps FAILED "exit $code: $(last)" ;;
+    esac
+    grep ' FAILED ' out | sed 's/^/    /'
+}
+
 # ---- Cost -------------------------------------------------------------------------------------
 wanted audit-cost && {
     if [ -n "${MODEL_8B:-}" ]; then
