@@ -12,10 +12,12 @@ if(greta_kernel_count GREATER 0)
         endif()
         add_library(greta_fake_cuda SHARED tests/fake_gpu/adverse.c tests/fake_gpu/emulator.c
                     tests/fake_gpu/fake_cuda.c tests/fake_gpu/fake_memory.c tests/fake_gpu/fake_work.c
-                    tests/fake_gpu/kernels.c tests/fake_gpu/late.c)
+                    tests/fake_gpu/kernels.c tests/fake_gpu/late.c tests/fake_gpu/fake_dump.c
+                    tests/support/dump_build.c tests/support/elf_build.c
+                    src/base/status.c src/base/bytes.c src/base/text.c)
         set_target_properties(greta_fake_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1
                               LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake_gpu)
-        target_include_directories(greta_fake_cuda PRIVATE src tests/fake_gpu)
+        target_include_directories(greta_fake_cuda PRIVATE src tests/fake_gpu tests/support)
         # Fibers change stacks under a sanitizer's feet; kernels must not be contracted.
         target_compile_options(greta_fake_cuda PRIVATE -fvisibility=hidden -ffp-contract=off
                                -fno-sanitize=all -O2)

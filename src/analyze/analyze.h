@@ -145,6 +145,7 @@ struct analyze_options {
     void *cached_context;
     /* Name of an op's operand; NULL where it is not known. NULL: names are left out. */
     const char *(*operand_name)(const char *op, uint8_t operand);
+    const struct hardware_evidence *hardware; /* as for analyzer_set_hardware; may be NULL */
     uint64_t ended_ns; /* when the process was seen to be gone, on the event clock; 0: unknown, its
                           last event counts instead */
 };
@@ -157,7 +158,8 @@ void analyzer_destroy(struct analyzer *analyzer); /* NULL is fine */
 /* Events in order of id, each once, with its end where it is known. */
 MUST_CHECK enum status analyzer_add(struct analyzer *analyzer, const struct event *event,
                                     struct error *err);
-/* What the hardware says of a fault; before analyzer_finish. Borrowed as long as the analyzer. */
+/* What the hardware says of a fault (NULL: nothing); before analyzer_finish. It is copied, but for
+ * the arguments of its grids, which are borrowed until analyzer_finish has returned. */
 void analyzer_set_hardware(struct analyzer *analyzer, const struct hardware_evidence *evidence);
 /* There are no more events: evaluates pending calls, crumbs and losses. now_ns: on the event clock.
  * info may be NULL. */

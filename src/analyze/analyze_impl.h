@@ -136,7 +136,7 @@ struct analyzer {
     const struct crumb_page *crumbs; /* crumb_page_count of them; NULL: there are none */
     uint64_t now_ns;
     bool process_dead; /* the process is gone and did not close the recording */
-    const struct hardware_evidence *hardware; /* NULL: there is none */
+    struct hardware_evidence hardware; /* grid_count 0: there is none */
 };
 
 /* Adds to coverage, unless the events were counted before. */
@@ -299,6 +299,11 @@ bool window_has_gaps(const struct analyzer *analyzer);
 /* hardware.c. The same by what the hardware says; false, and nothing done, if it says nothing. */
 bool suspects_by_hardware(const struct analyzer *analyzer, const struct event *fault,
                           struct finding *draft);
+/* The grid whose arguments name this launch of greta's own (node: of a replay); NULL: none does. */
+const struct hardware_grid *hardware_find_own(const struct analyzer *analyzer, uint64_t event_id,
+                                              uint32_t node);
+/* True if a dump names launches of greta's own. */
+bool hardware_names_own(const struct analyzer *analyzer);
 void hardware_add_pointers(const struct analyzer *analyzer, struct finding *finding);
 /* True if records are missing among the calls that the history keeps. */
 bool suspects_have_gaps(const struct analyzer *analyzer);

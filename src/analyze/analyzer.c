@@ -33,6 +33,7 @@ enum status analyzer_create(const struct analyze_options *options, struct analyz
         analyzer->losses[i].first_failure =
             finding_draft(HYPOTHESIS_KERNEL_FAULT, FINDING_DIRECT).seen;
     analyzer->crumb_page_count = 1;
+    analyzer_set_hardware(analyzer, options->hardware);
     analyzer->history.entries = calloc(HISTORY_LIMIT, sizeof(*analyzer->history.entries));
     bool guarded = options->level >= AUDIT_GUARD;
     if (guarded)
@@ -255,7 +256,8 @@ static void take_crumb_places(struct analyzer *analyzer)
 
 void analyzer_set_hardware(struct analyzer *analyzer, const struct hardware_evidence *evidence)
 {
-    analyzer->hardware = evidence;
+    if (evidence)
+        analyzer->hardware = *evidence;
 }
 
 enum status analyzer_finish(struct analyzer *analyzer, const struct crumb_page *crumbs,

@@ -181,7 +181,7 @@ struct finding {
     uint64_t count;               /* how often, at this op, operand and check */
     int32_t consequence_of;       /* index of the finding it follows from; -1: of none */
     enum finding_reason reason;   /* REASON_NONE where nothing is to be said */
-    /* The grid that failed in a kernel fault, borrowed from the evidence; NULL: there is no GPU
+    /* The grid that failed in a kernel fault, borrowed from the analyzer; NULL: there is no GPU
      * core dump. The pointers are the cause's. */
     const struct hardware_grid *hardware;
     uint32_t pointer_count;

@@ -183,10 +183,10 @@ static void weigh(const struct search *search, bool exact, struct finding *draft
 bool suspects_by_hardware(const struct analyzer *analyzer, const struct event *fault,
                           struct finding *draft)
 {
-    const struct hardware_evidence *evidence = analyzer->hardware;
+    const struct hardware_evidence *evidence = &analyzer->hardware;
     struct search search = { .analyzer = analyzer, .evidence = evidence, .draft = draft };
     bool exact = true;
-    if (!evidence || evidence->grid_count == 0)
+    if (evidence->grid_count == 0)
         return false;
     for (size_t i = 0; i < evidence->grid_count; i++)
         exact = search_grid(&search, fault, &evidence->grids[i]) && exact;
@@ -202,13 +202,39 @@ bool suspects_by_hardware(const struct analyzer *analyzer, const struct event *f
     return true;
 }
 
+/* ---- Launches of greta's own ---------------------------------------------------------------- */
+
+bool hardware_names_own(const struct analyzer *analyzer)
+{
+    for (size_t i = 0; i < analyzer->hardware.grid_count; i++)
+        if (analyzer->hardware.grids[i].launches[0])
+            return true;
+    return false;
+}
+
+const struct hardware_grid *hardware_find_own(const struct analyzer *analyzer, uint64_t event_id,
+                                              uint32_t node)
+{
+    const struct event *call = analyze_find_call(analyzer, event_id, node);
+    uint64_t id = call ? call->id : event_id; /* of a node: the recorded launch */
+    for (size_t i = 0; i < analyzer->hardware.grid_count; i++) {
+        const struct hardware_grid *grid = &analyzer->hardware.grids[i];
+        for (size_t j = 0; j < COUNT_OF(grid->launches); j++)
+            if (grid->launches[j] && grid->launches[j] == id)
+                return grid;
+    }
+    return NULL;
+}
+
+/* ---- Pointers ------------------------------------------------------------------------------- */
+
 /* The memory that the launch's pointers lead to, and the calls that made it. */
 void hardware_add_pointers(const struct analyzer *analyzer, struct finding *finding)
 {
     const struct event *event = analyze_find_call(analyzer, finding->cause.event_id,
                                                   finding->cause.node);
-    if (!finding->hardware || finding->certainty != FINDING_DIRECT || !event ||
-        event->kind != EVENT_LAUNCH)
+    if (!finding->hardware || !finding->cause.foreign || finding->certainty != FINDING_DIRECT ||
+        !event || event->kind != EVENT_LAUNCH)
         return;
     for (uint32_t i = 0; i < event->access_count; i++) {
         const struct event_access *access = &event->accesses[i];

@@ -19,6 +19,9 @@ struct hardware_grid {
     uint32_t grid[3], block[3];
     const uint8_t *arguments; /* NULL: not known; borrowed as long as the evidence */
     uint64_t argument_bytes;
+    /* The events of greta's own launches that this kernel does, as its arguments name them (up to
+     * three that were joined); 0: no more. All 0: a foreign kernel's. */
+    uint64_t launches[3];
     /* What its first exception says. */
     uint32_t exception; /* the driver's number for it */
     bool thread_known;
@@ -36,7 +39,8 @@ struct hardware_evidence {
     struct hardware_grid grids[HARDWARE_GRID_LIMIT];
     size_t grid_count;
     bool more_grids; /* that failed than there is room for */
-    /* What was recorded of a launch: its event is one of the recording. False: nothing. The name is
+    /* Only for a foreign program. What was recorded of a launch: its event is one of the recording.
+     * False: nothing. The name is
      * "" if it is not known. */
     bool (*launch)(void *context, const struct event *event, struct flight_launch *ret_launch,
                    char ret_name[FLIGHT_NAME_BYTES]);

@@ -6,6 +6,7 @@
  * - when it is ordered before such work by marks, through any number of streams;
  * - when the crumbs show that its stream had not got as far (enum crumb_order says how far after
  *   the last crumb a stream may be).
+ * - when a GPU core dump of the fault names its launches (hardware.h), and this is none of them.
  * Copies and fills touch what they declare and nothing else: they are suspects only where that
  * memory was given back meanwhile, or where the hardware says that a copy did it; in which case no
  * launch did.
@@ -85,6 +86,7 @@ struct suspects {
     uint32_t kept;
     uint64_t count; /* of all */
     bool nameless;  /* one of them is a replay of which nothing more is known */
+    bool by_dump;   /* only launches that the dump of the fault names are suspects */
 };
 
 static bool is_before(const struct rank *a, const struct rank *b)
@@ -121,6 +123,13 @@ static void suspect(struct suspects *suspects, const struct event *call, uint32_
     struct rank rank = { pages_of(suspects, call->id, node), depth, call->id, node };
     struct finding *draft = suspects->draft;
     uint32_t place = suspects->kept;
+    const struct hardware_grid *grid = NULL;
+    if (suspects->by_dump) {
+        grid = hardware_find_own(suspects->analyzer, call->id, node);
+        if (!grid)
+            return;
+        draft->hardware = grid;
+    }
     suspects->count++;
     suspects->nameless = suspects->nameless || (call->kind == EVENT_GRAPH_REPLAY && !node);
     while (place > 0 && is_before(&rank, &suspects->ranks[place - 1]))
@@ -300,36 +309,51 @@ bool suspects_have_gaps(const struct analyzer *analyzer)
             (first == history->count || analyzer->gap_id >= history_at(history, first)->event.id));
 }
 
-uint64_t suspects_find(const struct analyzer *analyzer, const struct event *fault,
-                       struct finding *draft)
+static void pass_all(struct suspects *suspects)
 {
+    const struct analyzer *analyzer = suspects->analyzer;
+    const struct event *fault = suspects->fault;
     const struct history *history = &analyzer->history;
-    struct suspects suspects = { .analyzer = analyzer,
-                                 .fault = fault,
-                                 .page = analyze_page(analyzer, analyzer->crumbs,
-                                                      fault->device_index),
-                                 .draft = draft };
     struct walk walks[VCLOCK_STREAM_LIMIT] = { 0 };
     struct progress progress;
     uint64_t end = fault->id ? history_lower(history, fault->id) : history->count;
     progress_find(analyzer, fault->id ? fault->id : UINT64_MAX, &progress);
-    pass_forgotten(&suspects, &progress);
+    pass_forgotten(suspects, &progress);
     for (uint64_t at = history_first(history); at < end; at++) {
         const struct event *event = &history_at(history, at)->event;
         uint32_t stream = order_place_of(&analyzer->order, event);
         if (event->device_index == fault->device_index && stream != NO_STREAM_PLACE)
-            pass_call(&suspects, &walks[stream], event, &progress, stream);
+            pass_call(suspects, &walks[stream], event, &progress, stream);
+    }
+}
+
+uint64_t suspects_find(const struct analyzer *analyzer, const struct event *fault,
+                       struct finding *draft)
+{
+    struct suspects suspects = { .analyzer = analyzer,
+                                 .fault = fault,
+                                 .page = analyze_page(analyzer, analyzer->crumbs,
+                                                      fault->device_index),
+                                 .draft = draft,
+                                 .by_dump = hardware_names_own(analyzer) };
+    pass_all(&suspects);
+    bool differs = suspects.by_dump && suspects.count == 0;
+    if (differs) { /* nothing that may have run is what the dump shows */
+        suspects.by_dump = false;
+        pass_all(&suspects);
     }
     draft->candidate_count = suspects.kept;
     draft->candidates_left_out = suspects.count - suspects.kept;
     if (suspects.kept)
         draft->cause = draft->candidates[0];
     bool gaps = suspects_have_gaps(analyzer);
-    if (suspects.count == 1 && !gaps && !suspects.nameless)
+    /* The dump names its launch by itself: records that are missing are of others. */
+    if (suspects.count == 1 && !differs && (!gaps || suspects.by_dump) && !suspects.nameless)
         return 1;
     bool by_address = suspects.kept && suspects.ranks[0].pages != PAGES_FAR;
     draft->certainty = FINDING_POSSIBLE;
-    finding_set_reason(draft, suspects.count == 0           ? REASON_NO_LAUNCH_KNOWN
+    finding_set_reason(draft, differs                       ? REASON_DUMP_DIFFERS
+                              : suspects.count == 0         ? REASON_NO_LAUNCH_KNOWN
                               : suspects.count == 1 && gaps ? REASON_GAPS
                               : suspects.count == 1         ? REASON_REPLAY_UNKNOWN
                               : by_address                  ? REASON_NEAR_ADDRESS

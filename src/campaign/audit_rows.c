@@ -1,6 +1,7 @@
 /* audit_rows.c - a row of the matrix: its job, its child, and what its files say. */
 #include "campaign/audit.h"
 
+#include "campaign/dump_facts.h"
 #include "campaign/stress.h"
 #include "event/flight.h"
 #include "ops/ops.h"
@@ -112,7 +113,7 @@ static enum status analyse_row(const struct audit *audit, struct audit_row *row,
     snprintf(row->log, sizeof(row->log), "run/%s.log", row->settings.label);
     if (job.level != AUDIT_OFF && !row->outcome.missing[0]) {
         TRY(find_recording(audit, row, flight, err));
-        if (analyze_flight(flight, &options, &row->analyzer, &second)) {
+        if (dump_facts_analyze(flight, &options, &row->analyzer, &second)) {
             row->analyzer = NULL;
             snprintf(row->analysis_missing, sizeof(row->analysis_missing), "%.500s", second.text);
         }
@@ -194,6 +195,8 @@ enum status audit_run_row(struct audit *audit, struct audit_row *row, struct err
     unlink(packed); /* of an earlier try */
     if (job.level != AUDIT_OFF)
         job.flight = flight;
+    job.coredump = job.level != AUDIT_OFF;
+    dump_facts_forget(flight);
     TRY(child_run(&audit->setup, &job, &progress, &row->outcome, err));
     /* What cannot be set up is not a fault of the audited: the audit could not run. */
     if (row->outcome.failed[0] && !row->outcome.ready && !job.inject)

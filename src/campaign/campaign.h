@@ -26,8 +26,10 @@ void campaign_level_options(enum audit_level level, struct device_options *optio
  * for people. */
 #define CAMPAIGN_WORKER_COMMAND "audit-worker"
 
-/* Does the job in the file. *ret_failed: it ran, and an iteration failed. */
-MUST_CHECK enum status campaign_worker(const char *job_path, bool *ret_failed, struct error *err);
+/* Does the job in the file. *ret_failed: it ran, and an iteration failed. *ret_dumped: the driver
+ * wrote a GPU core dump, also set on failure; the process must be left by _exit. */
+MUST_CHECK enum status campaign_worker(const char *job_path, bool *ret_failed, bool *ret_dumped,
+                                       struct error *err);
 
 /* ---- What to audit -------------------------------------------------------------------------- */
 

@@ -25,9 +25,9 @@ static json_t *search_json(const struct job_search *search)
     if (!search->on)
         return json_null();
     return json_pack("{s:I, s:I, s:I, s:b, s:b, s:b}", "every", (json_int_t)search->hash.every,
-                     "first", (json_int_t)search->hash.first, "last",
-                     (json_int_t)search->hash.last, "plain_outputs", search->hash.plain_outputs,
-                     "clear", search->clear, "as_audited", search->as_audited);
+                     "first", (json_int_t)search->hash.first, "last", (json_int_t)search->hash.last,
+                     "plain_outputs", search->hash.plain_outputs, "clear", search->clear,
+                     "as_audited", search->as_audited);
 }
 
 static json_t *sampling_json(const struct sampler_settings *s)
@@ -45,7 +45,8 @@ json_t *job_to_json(const struct job *job)
     return json_pack(
         "{s:s, s:s, s:s?, s:s?, s:s?, s:s, s:s?, s:s?, s:s?, s:s, s:s, s:I, s:I, s:I, s:I, s:I, "
         "s:I, "
-        "s:I, s:I, s:b, s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, "
+        "s:I, s:I, s:b, s:o, s:o, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:I, s:I, s:I, s:I, "
+        "s:I, "
         "s:b, s:o}",
         "label", job->label, "device", job->device, "model", job->model, "inject", job->inject,
         "flight", job->flight, "results", job->results, "log", job->log, "prompt", job->prompt,
@@ -53,15 +54,16 @@ json_t *job_to_json(const struct job *job)
         device_d2h_mode_name(job->d2h_mode), "work", (json_int_t)job->work, "iterations",
         (json_int_t)job->iterations, "streams_interval", (json_int_t)job->streams_interval,
         "copies", (json_int_t)job->copies, "seed", (json_int_t)job->seed, "hang_limit_ns",
-        (json_int_t)job->hang_limit_ns, "auditor_pid", (json_int_t)job->auditor_pid,
-        "busy_streams", (json_int_t)job->busy_streams, "busy_replays", job->busy_replays, "stress",
-        stress_json(&job->stress), "search", search_json(&job->search), "serialise", job->serialise, "single_stream", job->single_stream,
-        "pageable", job->pageable, "large_copies", job->large_copies, "no_guards", job->no_guards,
-        "no_live", job->no_live, "kill_at_end", job->kill_at_end, "check_weights",
-        job->check_weights, "chunk", (json_int_t)job->chunk, "token_limit",
-        (json_int_t)job->token_limit, "context", (json_int_t)job->context, "batch",
-        (json_int_t)job->batch, "threads", (json_int_t)job->threads, "ignore_end", job->ignore_end,
-        "sampling", sampling_json(&job->sampling));
+        (json_int_t)job->hang_limit_ns, "auditor_pid", (json_int_t)job->auditor_pid, "busy_streams",
+        (json_int_t)job->busy_streams, "busy_replays", job->busy_replays, "stress",
+        stress_json(&job->stress), "search", search_json(&job->search), "serialise", job->serialise,
+        "single_stream", job->single_stream, "pageable", job->pageable, "large_copies",
+        job->large_copies, "no_guards", job->no_guards, "no_live", job->no_live, "coredump",
+        job->coredump, "kill_at_end", job->kill_at_end, "check_weights", job->check_weights,
+        "chunk", (json_int_t)job->chunk, "token_limit", (json_int_t)job->token_limit, "context",
+        (json_int_t)job->context, "batch", (json_int_t)job->batch, "threads",
+        (json_int_t)job->threads, "ignore_end", job->ignore_end, "sampling",
+        sampling_json(&job->sampling));
 }
 
 enum status job_write(const struct job *job, const char *path, struct error *err)
@@ -167,6 +169,7 @@ enum status job_from_json(json_t *object, const char *path, struct job *ret_job,
         .large_copies = get_flag(object, "large_copies"),
         .no_guards = get_flag(object, "no_guards"),
         .no_live = get_flag(object, "no_live"),
+        .coredump = get_flag(object, "coredump"),
         .kill_at_end = get_flag(object, "kill_at_end"),
         .check_weights = get_flag(object, "check_weights"),
         .chunk = (uint32_t)get_number(object, "chunk"),

@@ -76,6 +76,7 @@ struct job {
     bool no_guards;     /* the level's checks without guards, poison and quarantine */
     bool no_live;       /* record only; analysed from the file */
     bool check_weights; /* JOB_INFER: first every weight's bytes on the device against the file */
+    bool coredump;      /* a GPU core dump of a fault is wanted, next to the flight file */
     bool kill_at_end;   /* kills itself with SIGKILL at the end: the flight file must suffice */
     uint32_t chunk;     /* prompt tokens of a batch; 0: as many as fit */
     uint32_t token_limit, context, batch, threads;

@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "campaign/campaign.h"
+#include "campaign/dump_facts.h"
+#include "campaign/files.h"
 #include "campaign/worker_lines.h"
 #include "device/all/all.h"
 #include "inject/inject.h"
@@ -60,6 +62,11 @@ static enum status open_device(struct worker *worker, struct recording *recordin
     if (job->search.on) {
         options.hash_ops = job->search.hash;
         options.scan_every = 1;
+    }
+    char coredump[FILES_PATH_BYTES];
+    if (job->coredump && job->flight && job->level > AUDIT_OFF) {
+        snprintf(coredump, sizeof(coredump), "%.4000s" DUMP_FACTS_SUFFIX, job->flight);
+        options.coredump = coredump;
     }
     options.d2h_mode = job->d2h_mode;
     options.staging = job->pageable ? DEVICE_STAGING_PAGEABLE : DEVICE_STAGING_PINNED;
@@ -276,10 +283,12 @@ static void end_by_signals(void)
         sigaction(signals[i], &plain, NULL);
 }
 
-enum status campaign_worker(const char *job_path, bool *ret_failed, struct error *err)
+enum status campaign_worker(const char *job_path, bool *ret_failed, bool *ret_dumped,
+                            struct error *err)
 {
     struct job job;
     enum status status;
+    *ret_dumped = false;
     end_by_signals();
     TRY(job_read(job_path, &job, err));
     /* Must not outlive its auditor; which may have died before we could ask. */
@@ -289,6 +298,7 @@ enum status campaign_worker(const char *job_path, bool *ret_failed, struct error
                            (unsigned long long)job.auditor_pid);
     else
         status = run_job(&job, ret_failed, err);
+    *ret_dumped = job.flight && dump_facts_is_there(job.flight);
     job_release(&job);
     return status;
 }

@@ -4,7 +4,9 @@
 
 #include "cli/colour.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- Watching ------------------------------------------------------------------------------- */
 
@@ -122,14 +124,21 @@ enum cli_exit audit_run(struct audit_run *run)
 enum cli_exit cli_audit_worker(int argument_count, char **arguments)
 {
     struct error err;
-    bool failed = false;
+    bool failed = false, dumped = false;
+    enum cli_exit code = CLI_EXIT_OK;
     if (argument_count != 1) {
         fprintf(stderr, "greta audit-worker: expected a job; greta audit starts this itself\n");
         return CLI_EXIT_USAGE;
     }
-    if (campaign_worker(arguments[0], &failed, &err)) {
+    if (campaign_worker(arguments[0], &failed, &dumped, &err)) {
         fprintf(stderr, "greta audit-worker: %s\n", err.text);
-        return CLI_EXIT_CANNOT;
+        code = CLI_EXIT_CANNOT;
+    } else if (failed) {
+        code = CLI_EXIT_FAILED;
     }
-    return failed ? CLI_EXIT_FAILED : CLI_EXIT_OK;
+    if (dumped) { /* after a GPU core dump the driver may crash in its destructors */
+        fflush(NULL);
+        _exit((int)code);
+    }
+    return code;
 }

@@ -61,6 +61,9 @@ struct device_options {
     const struct device_gpu_image *gpu_image;
     /* GPU only: kernel log to read; NULL: /dev/kmsg. Borrowed while the device is opened. */
     const char *kernel_log;
+    /* CUDA only: where the driver is to write a GPU core dump of the first fault, if it can do that
+     * and let the process go on; NULL: nowhere. Borrowed while the device is opened. */
+    const char *coredump;
     bool serialise;        /* every call waits for its work and a replay for each of its commands,
                               so that one launch at a time is in flight */
     bool completions;      /* report when queued work completes */

@@ -119,6 +119,8 @@ struct CUevent_st {
 CUresult fake_give(CUstream stream, const struct CUgraphNode_st *work);
 /* At once, or when the stream is waited for. */
 CUresult fake_do_or_keep(CUstream stream, const struct CUgraphNode_st *work);
+/* fake_dump.c: the kernel faulted; writes a dump if one is wanted. */
+void fake_dump(const struct CUgraphNode_st *work);
 /* FAKE_GPU_IDLE, in microseconds; -1: kernels are run. */
 long fake_idle_us(void);
 

@@ -96,6 +96,8 @@ static CUresult run_work(const struct CUgraphNode_st *work)
         else
             fake_lose(work->device);
         running = false;
+        if (fake_state_of(work->device))
+            fake_dump(work);
         if (fake_state_of(work->device) && work->stream && work->kind == WORK_KERNEL)
             adverse_fault(&work->stream->trail, work->call.crumbs, fake_chip() >= 90);
         sigaction(SIGSEGV, &before_segv, NULL);

@@ -133,8 +133,8 @@ int main(int argument_count, char **arguments)
 {
     if (argument_count == 3 && strcmp(arguments[1], "audit-worker") == 0) {
         struct error err;
-        bool failed;
-        return campaign_worker(arguments[2], &failed, &err) ? 3 : failed;
+        bool dumped, failed;
+        return campaign_worker(arguments[2], &failed, &dumped, &err) ? 3 : failed;
     }
     if (argument_count < 2) {
         printf("skipped: no device was named\n");

@@ -161,7 +161,7 @@ static void add_unreported(struct analyzer *analyzer)
                                  .flags = EVENT_FOREIGN,
                                  .stream_index = EVENT_NO_STREAM,
                                  .scope = { -1, -1, "" } };
-    if (analyzer->hardware && analyzer->hardware->grid_count)
+    if (analyzer->hardware.grid_count && analyzer->hardware.launch)
         on_fault(analyzer, &fault, &nothing);
 }
 

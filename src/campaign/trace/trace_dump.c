@@ -4,7 +4,7 @@
  * short: then the launches since the last wait stay candidates, and the report says why. */
 #include "campaign/trace/trace.h"
 
-#include "coredump/coredump.h"
+#include "campaign/dump_facts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +14,7 @@
 #include <unistd.h>
 
 struct trace_dump {
-    struct coredump *dump; /* grids borrow their arguments from it */
-    struct hardware_evidence evidence;
+    struct dump_facts facts;
 };
 
 /* Any of them: the caller has a use for dumps of its own, or wants none. */
@@ -42,109 +41,6 @@ bool trace_wants_dumps(const struct trace *trace)
 {
     return !trace->options->no_coredump && !trace->options->cupti && trace->library_cuda[0] &&
            !trace_own_dump_setting(trace);
-}
-
-/* ---- Facts ---------------------------------------------------------------------------------- */
-
-static void copy_text(char *field, size_t bytes, struct text_view view)
-{
-    size_t length = view.length < bytes - 1 ? view.length : bytes - 1;
-    const char *end = memchr(view.bytes, '\0', length);
-    memcpy(field, view.bytes, length);
-    field[end ? (size_t)(end - view.bytes) : length] = '\0';
-}
-
-static void copy_shape(uint32_t ret[3], struct coredump_dim3 shape)
-{
-    ret[0] = shape.x;
-    ret[1] = shape.y;
-    ret[2] = shape.z;
-}
-
-static void take_place(struct hardware_grid *grid, const struct coredump *dump,
-                       const struct coredump_exception *exception)
-{
-    if (exception->place_index == COREDUMP_NO_INDEX)
-        return;
-    const struct coredump_place *place = coredump_place_at(dump, exception->place_index);
-    grid->pc = place->address;
-    grid->stopped_at = exception->pc_origin == COREDUMP_PC_OF_LANE;
-    if (coredump_name_is_known(&place->function)) {
-        copy_text(grid->function, sizeof(grid->function), place->function.candidates[0]);
-        grid->offset = place->offset;
-    }
-    if (place->frame_count == 0)
-        return;
-    const struct coredump_frame *frame = &place->frames[0];
-    struct text path;
-    text_init(&path);
-    text_add_bytes(&path, frame->directory.bytes, frame->directory.length);
-    if (frame->directory.length && frame->directory.bytes[frame->directory.length - 1] != '/')
-        text_add(&path, "/");
-    text_add_bytes(&path, frame->file.bytes, frame->file.length);
-    /* The end of a long path says more than its beginning. */
-    size_t most = sizeof(grid->source) - 1;
-    struct text_view view = { text_get(&path), path.length };
-    if (view.length > most) {
-        view.bytes += view.length - most;
-        view.length = most;
-    }
-    copy_text(grid->source, sizeof(grid->source), view);
-    grid->line = path.failed ? 0 : frame->line;
-    text_release(&path);
-}
-
-static void take_exception(struct hardware_grid *grid, const struct coredump *dump,
-                           const struct coredump_exception *exception)
-{
-    grid->exception = exception->kind;
-    copy_shape(grid->at_block, exception->block);
-    if (exception->thread_mask) {
-        grid->thread_known = true;
-        copy_shape(grid->at_thread, exception->threads[__builtin_ctz(exception->thread_mask)]);
-    }
-    take_place(grid, dump, exception);
-}
-
-static void take_grid(struct hardware_grid *grid, const struct coredump_grid *found)
-{
-    *grid = (struct hardware_grid){ .number = found->number,
-                                    .by_device = found->parent != 0,
-                                    .arguments = found->argument_bytes,
-                                    .argument_bytes = found->argument_byte_count };
-    if (coredump_name_is_known(&found->name))
-        copy_text(grid->kernel, sizeof(grid->kernel), found->name.candidates[0]);
-    copy_shape(grid->grid, found->blocks);
-    copy_shape(grid->block, found->threads);
-}
-
-/* Every grid that has an exception, each with its first one. */
-static void take_all(struct trace_dump *dump)
-{
-    struct hardware_evidence *evidence = &dump->evidence;
-    size_t taken[HARDWARE_GRID_LIMIT];
-    uint64_t total;
-    size_t count = coredump_exception_count(dump->dump, &total);
-    for (size_t i = 0; i < count; i++) {
-        const struct coredump_exception *exception = coredump_exception_at(dump->dump, i);
-        size_t at = 0;
-        if (!exception->has_warp || exception->grid_index == COREDUMP_NO_INDEX)
-            continue;
-        while (at < evidence->grid_count && taken[at] != exception->grid_index)
-            at++;
-        if (at == HARDWARE_GRID_LIMIT) {
-            evidence->more_grids = true;
-            continue;
-        }
-        struct hardware_grid *grid = &evidence->grids[at];
-        if (at == evidence->grid_count) {
-            taken[evidence->grid_count++] = exception->grid_index;
-            take_grid(grid, coredump_grid_at(dump->dump, exception->grid_index));
-            take_exception(grid, dump->dump, exception);
-        }
-        grid->warp_count++;
-    }
-    evidence->more_grids = evidence->more_grids || total > count;
 }
 
 static bool find_launch(void *context, const struct event *event, struct flight_launch *ret_launch,
@@ -175,21 +71,15 @@ static enum status read_file(struct trace_process *process, const char *path, st
     struct trace_dump *dump = calloc(1, sizeof(*dump));
     if (!dump)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a GPU core dump");
-    enum status status = coredump_open(path, &dump->dump, err);
-    if (!status) {
-        take_all(dump);
-        status = coredump_check(dump->dump, err);
-    }
-    if (!status && dump->evidence.grid_count == 0)
-        status = error_set(err, STATUS_BAD_FILE, "it shows no warp with an exception");
+    enum status status = dump_facts_open(path, false, &dump->facts, err);
     if (status) {
-        trace_dump_release(dump);
+        free(dump);
         return status;
     }
-    dump->evidence.launch = find_launch;
-    dump->evidence.context = process;
+    dump->facts.evidence.launch = find_launch;
+    dump->facts.evidence.context = process;
     process->dump = dump;
-    analyze_live_set_hardware(process->live, &dump->evidence);
+    analyze_live_set_hardware(process->live, &dump->facts.evidence);
     return STATUS_OK;
 }
 
@@ -218,6 +108,6 @@ void trace_dump_release(struct trace_dump *dump)
 {
     if (!dump)
         return;
-    coredump_close(dump->dump);
+    dump_facts_close(&dump->facts);
     free(dump);
 }

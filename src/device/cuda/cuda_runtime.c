@@ -3,6 +3,7 @@
 #include "device/cuda/cuda.h"
 
 #include "device/cuda/cuda_api.h"
+#include "device/cuda/cuda_coredump.h"
 #include "device/gpu/gpu.h"
 
 #include <stdio.h>
@@ -255,6 +256,8 @@ enum status cuda_device_open(uint32_t index, const struct device_options *option
 {
     struct runtime *cuda;
     TRY(open_runtime_of(index, &cuda, err));
+    if (options->coredump)
+        (void)cuda_coredump_arm(cuda->library, options->coredump);
     int code = (int)cuda->api.cuDeviceGet(&cuda->device, (int)index);
     if (!code)
         code = (int)cuda->api.cuDevicePrimaryCtxRetain(&cuda->context, cuda->device);
