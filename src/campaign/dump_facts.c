@@ -99,7 +99,7 @@ static void take_launches(struct hardware_grid *grid)
 static void take_all(struct dump_facts *facts, bool own)
 {
     struct hardware_evidence *evidence = &facts->evidence;
-    size_t taken[HARDWARE_GRID_LIMIT];
+    size_t taken[HARDWARE_GRID_LIMIT] = { 0 };
     uint64_t total;
     size_t count = coredump_exception_count(facts->dump, &total);
     for (size_t i = 0; i < count; i++) {

@@ -121,7 +121,7 @@ static bool find_launch(void *context, const struct event *event, struct flight_
     for (size_t i = 0; i < recorded_count; i++)
         if (recorded[i].event_id == event->id) {
             *ret_launch = recorded[i].launch;
-            strcpy(ret_name, "kernel");
+            memcpy(ret_name, "kernel", sizeof("kernel"));
             return true;
         }
     return false;
