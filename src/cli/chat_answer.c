@@ -73,6 +73,23 @@ static void on_part(void *context, enum chat_part part, struct text_view text)
     fwrite(text.bytes, 1, text.length, stdout);
 }
 
+/* The text of a token without that of control tokens that mean nothing to people. Before it there
+ * may be text that was held back. */
+static struct text_view text_for_people(const struct tokenizer *tokenizer,
+                                        const struct session_event *event)
+{
+    struct text_view text = event->token.text;
+    struct text_view own = tokenizer_token_text(tokenizer, event->token.id);
+    enum tokenizer_type type = tokenizer_token_type(tokenizer, event->token.id);
+    bool control = type == TOKENIZER_CONTROL || type == TOKENIZER_UNKNOWN;
+    bool hidden = tokenizer_is_end(tokenizer, event->token.id) ||
+                  (control && !chat_reply_wants(own));
+    if (hidden && text.length >= own.length &&
+        memcmp(text.bytes + text.length - own.length, own.bytes, own.length) == 0)
+        text.length -= own.length;
+    return text;
+}
+
 static void on_event(struct answer *answer, const struct session_event *event)
 {
     struct chat_run *chat = answer->chat;
@@ -82,11 +99,8 @@ static void on_event(struct answer *answer, const struct session_event *event)
             chat->last.shared_tokens = event->prompt.done;
         chat->last.prompt_tokens = event->prompt.total;
     } else if (event->kind == SESSION_TOKEN) {
-        bool control = tokenizer_token_type(tokenizer, event->token.id) == TOKENIZER_CONTROL;
         chat->last.answer_tokens++;
-        if (!control || (!tokenizer_is_end(tokenizer, event->token.id) &&
-                         chat_reply_wants(tokenizer_token_text(tokenizer, event->token.id))))
-            chat_reply_add(&answer->reply, event->token.text);
+        chat_reply_add(&answer->reply, text_for_people(tokenizer, event));
     } else {
         answer->ended = true;
         answer->reason = event->end.reason;
