@@ -163,7 +163,7 @@ static void set_may_tell(struct interpose *interpose, struct interpose_call *cal
         trapped_tell(interpose, (size_t)(used - interpose->streams), used->queued - 1);
 }
 
-/* Page traps on the host memory of a copy. True: its target is watched. */
+/* Page traps on the host memory of a copy. True: as trapped_watch says. */
 static bool watch(struct interpose *interpose, struct interpose_call *call,
                   const struct interpose_copy *copy, enum interpose_direction direction,
                   const struct tracked_stream *used)
@@ -181,8 +181,7 @@ static bool watch(struct interpose *interpose, struct interpose_call *call,
         return false;
     bool source = kind == EVENT_COPY_IN;
     return trapped_watch(interpose, call, source ? copy->source : copy->target, copy->bytes, source,
-                         used) &&
-           !source;
+                         used);
 }
 
 /* Device memory comes first: a finding means that range unless it says more. */

@@ -253,8 +253,9 @@ void pending_tell(struct interpose *interpose, size_t stream, uint64_t queued);
 void pending_tell_before(struct interpose *interpose, struct tracked_stream *stream, bool gate);
 /* The memory is freed: it must not be read any more. */
 void pending_forget(struct interpose *interpose, uint64_t address, uint64_t bytes);
-/* Page traps on the host memory that the work just given to the stream uses; false: it is not
- * watched. The memory is protected when the call has ended. */
+/* Page traps on the host memory that the work just given to the stream uses. The memory is
+ * protected when the call has ended. True: if the host looks there for a sign that earlier work is
+ * done, that is seen, and wrong. */
 bool trapped_watch(struct interpose *interpose, struct interpose_call *call, uint64_t address,
                    uint64_t bytes, bool source, const struct tracked_stream *stream);
 /* The same for a kernel that received a pointer there: only what changes after the program read it

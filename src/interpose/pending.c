@@ -126,11 +126,11 @@ void pending_tell(struct interpose *interpose, size_t stream, uint64_t queued)
 void pending_tell_before(struct interpose *interpose, struct tracked_stream *stream, bool gate)
 {
     size_t place = (size_t)(stream - interpose->streams);
-    if (gate) {
+    if (gate)
         stream->gate = stream->queued;
-        trapped_tell(interpose, place, stream->queued - 1);
-    }
     pending_tell(interpose, place, stream->queued - 1);
+    if (gate)
+        trapped_tell(interpose, place, stream->queued - 1);
 }
 
 /* Sources with bytes there are compared now: later they may hold what the device wrote. */

@@ -161,7 +161,7 @@ bool trapped_watch(struct interpose *interpose, struct interpose_call *call, uin
         bytes > block->bytes - (address - block->address))
         return false;
     add(interpose, call, block, address, bytes, stream)->source = source;
-    return true;
+    return !source && bytes > FLAG_BYTES;
 }
 
 void trapped_watch_kernel(struct interpose *interpose, struct interpose_call *call,
@@ -224,8 +224,13 @@ void trapped_settle(struct interpose *interpose, const struct interpose_call *ca
         if (copy->event_id != call->event.id || copy->armed)
             continue;
         copy->armed = call->event.outcome == EVENT_DONE && arm(interpose, copy);
-        if (!copy->armed)
-            drop(interpose, copy, false);
+        if (copy->armed)
+            continue;
+        struct trapped_copy unseen = *copy;
+        drop(interpose, copy, false);
+        if (!unseen.source && !unseen.kernel) /* the host may read a flag there */
+            trapped_tell(interpose, unseen.stream, unseen.queued - 1);
+        i = i < interpose->trapped_count ? i : interpose->trapped_count;
     }
 }
 

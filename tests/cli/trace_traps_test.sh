@@ -130,7 +130,11 @@ grep -q "host access" "$captured/err" && fail "expected no host access"
 expect_exit 2 "$GRETA" trace --trap-host --cupti -- "$program" nothing
 expect_one_line_error "--trap-host"
 
-# All else is found as without traps.
+# All else is found as without traps, and only once.
+expect_exit 0 trace -- "$program" polled-copy
+expect_stderr "possible staging-reuse: cuMemcpyHtoDAsync"
+confirmed rewritten-before-flag "CONFIRMED staging-reuse: host access"
+once "staging-reuse"
 expect_exit 99 trace -- "$program" double-free
 expect_stderr "CONFIRMED use-after-free"
 clean nothing

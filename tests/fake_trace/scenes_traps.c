@@ -207,7 +207,7 @@ void many_traps(struct scene *scene)
     unsigned char *large;
     cuMemHostAlloc((void **)&large, (size_t)COUNT * 2 * PAGE, 0);
     for (size_t i = 0; i < COUNT; i++)
-        cuMemcpyDtoHAsync_v2(large + i * 2 * PAGE, scene->a, 64 + i % PAGE, scene->first);
+        cuMemcpyDtoHAsync_v2(large + i * 2 * PAGE, scene->a, 100 + i % 1000, scene->first);
     cuStreamSynchronize(scene->first);
     printf("then %d\n", look_at(large));
     cuMemFreeHost(large);
