@@ -1,8 +1,8 @@
 /* shadow.c - see shadow.h. */
 #include "campaign/shadow.h"
 
-#include "base/array.h"
 #include "campaign/shadow_compare.h"
+#include "campaign/shadow_weights.h"
 #include "device/all/all.h"
 #include "device/kernel.h"
 
@@ -16,11 +16,6 @@
 struct mirror {
     struct device_buffer buffer;
     uint64_t bytes;
-};
-
-/* A weight: where the device has it, and the file's own bytes as a buffer of the host. */
-struct mirrored_weight {
-    struct device_view device, host;
 };
 
 /* What the packed rows of a buffer were packed from. */
@@ -37,9 +32,7 @@ struct shadow {
     struct ops_target target; /* of the host */
     struct ops_watch watch;
     struct mirror mirrors[DEVICE_OPERAND_LIMIT], plain;
-    struct mirrored_weight *weights;
-    size_t weight_count, weight_capacity;
-    const struct gguf_file *file;
+    struct shadow_weights weights;
     struct packed_rows packed[PACKED_LIMIT];
     /* For the launch that runs. */
     struct device_view views[DEVICE_OPERAND_LIMIT]; /* on the host */
@@ -108,17 +101,21 @@ static enum status copy_over(struct shadow *shadow, const struct ops_target *fro
 
 /* ---- Before a launch ------------------------------------------------------------------------ */
 
-static const struct mirrored_weight *find_weight(const struct shadow *shadow,
-                                                 const struct device_view *view)
+/* An operand before this one that has the same rows and is copied: the op works in place. */
+static bool find_same(const struct device_launch *launch, uint8_t operand, uint8_t *ret_same)
 {
-    for (size_t i = 0; i < shadow->weight_count; i++) {
-        const struct device_view *known = &shadow->weights[i].device;
-        if (known->buffer.index == view->buffer.index &&
-            known->buffer.generation == view->buffer.generation &&
-            known->offset_bytes == view->offset_bytes)
-            return &shadow->weights[i];
+    const struct device_view *view = &launch->operands[operand];
+    for (uint8_t i = 0; i < operand; i++) {
+        const struct device_view *other = &launch->operands[i];
+        if (launch->contract->operands[i].mode & EVENT_READ &&
+            other->buffer.index == view->buffer.index &&
+            other->offset_bytes == view->offset_bytes && other->dtype == view->dtype &&
+            shape_equal(&other->shape, &view->shape)) {
+            *ret_same = i;
+            return true;
+        }
     }
-    return NULL;
+    return false;
 }
 
 static struct packed_rows *find_packed(struct shadow *shadow, const struct device_view *packed)
@@ -164,9 +161,11 @@ static enum status mirror_operands(struct shadow *shadow, const struct ops_targe
         shadow->views[i] = (struct device_view){ 0 };
         if (view->buffer.index == 0 || (reads_packed && i == packed) || (packs && i == gives))
             continue;
-        const struct mirrored_weight *weight = find_weight(shadow, view);
-        if (weight) {
-            shadow->views[i] = weight->host;
+        uint8_t same;
+        if (shadow_weights_find(&shadow->weights, view, &shadow->views[i]))
+            continue;
+        if (find_same(launch, i, &same)) {
+            shadow->views[i] = shadow->views[same];
             continue;
         }
         bool reads = launch->contract->operands[i].mode & EVENT_READ;
@@ -347,7 +346,7 @@ void shadow_destroy(struct shadow *shadow)
         free(shadow->packed[i].values);
     for (size_t i = 0; i < COUNT_OF(shadow->bytes); i++)
         free(shadow->bytes[i]);
-    free(shadow->weights);
+    shadow_weights_release(&shadow->weights);
     free(shadow);
 }
 
@@ -361,30 +360,10 @@ const struct shadow_result *shadow_result(const struct shadow *shadow)
     return &shadow->result;
 }
 
-static enum status add_weight(void *context, const char *name, const struct device_view *view,
-                              struct error *err)
-{
-    struct shadow *shadow = context;
-    const struct gguf_tensor *tensor = gguf_tensor_find(shadow->file, name);
-    ASSERT(tensor);
-    struct mirrored_weight *weights = array_reserve(shadow->weights, shadow->weight_count,
-                                                    &shadow->weight_capacity, sizeof(*weights));
-    if (!weights)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the list of weights");
-    shadow->weights = weights;
-    struct mirrored_weight weight = { .device = *view, .host = *view };
-    weight.host.dtype = tensor->dtype;
-    weight.host.offset_bytes = 0;
-    weight.host.row_stride_bytes = 0;
-    TRY(device_buffer_import(shadow->host, tensor->data, tensor->bytes, name, DEVICE_HERE,
-                             &weight.host.buffer, err));
-    shadow->weights[shadow->weight_count++] = weight;
-    return STATUS_OK;
-}
-
 enum status shadow_set_weights(struct shadow *shadow, const struct engine *engine,
                                const struct gguf_file *file, struct error *err)
 {
-    shadow->file = file;
-    return engine_weights_visit(engine, add_weight, shadow, err);
+    shadow->weights.host = shadow->host;
+    shadow->weights.file = file;
+    return engine_weights_visit(engine, shadow_weights_add, &shadow->weights, err);
 }

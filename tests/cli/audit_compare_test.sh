@@ -62,4 +62,12 @@ expect_exit 1 "${compare[@]}" --matrix A:bare:1 --no-self-test --inject wrong-ou
 expect_stdout "First op outside its tolerance: attention, layer 1"
 expect_summary "j['outcome'] == 'ROOT_CAUSE' and j['compare']['first']['op'] == 'attention' and not j['compare']['inside']"
 grep -q "Ops against the host" "$(newest)/report.en.md" || fail "expected the comparison in the report"
+
+# Ops that work in place, and tensors that hold the rows of several matrices.
+small=(--layers 2 --width 256 --ffn 256 --heads 4 --kv-heads 2 --head-dim 64 --vocab 320 --context 128 --force)
+for shape in gemma2-2b phi3-mini olmo2-7b command-r; do
+    "$GRETA" synth --shape $shape "${small[@]}" --type q8_0 --out family.gguf 2>/dev/null
+    expect_exit 0 "$GRETA" audit --model family.gguf --device cuda:0 --compare host --json -- -n 2
+    expect_json "j['inside'] and j['first'] is None and j['not_compared'] == 0"
+done
 finish
