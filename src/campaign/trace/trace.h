@@ -144,11 +144,12 @@ struct trace_listed {
 /* trace_print.c: adds to text, in the language that was asked for. */
 void trace_print_finding(struct trace *trace, const struct trace_process *process,
                          const struct finding *finding, struct text *text);
-/* Why not everything was looked at, as in struct report_program; context is the trace. */
-bool trace_add_reason(const void *context, size_t index, enum report_language language,
-                      struct text *text);
 void trace_print(struct trace *trace, const struct trace_listed *listed,
                  const struct audit_verdict *verdict, struct text *text);
+/* trace_reasons.c: why not everything was looked at, as in struct report_program; context is the
+ * trace. */
+bool trace_add_reason(const void *context, size_t index, enum report_language language,
+                      struct text *text);
 /* trace_report.c */
 MUST_CHECK enum status trace_report(struct trace *trace, struct trace_result *result,
                                     struct error *err);
