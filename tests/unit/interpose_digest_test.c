@@ -29,7 +29,7 @@ static int32_t nothing_to_wait_for(void)
 }
 
 static const struct interpose_backend backend = { "test", INTERPOSE_CUDA, never_fatal,
-                                                  nothing_to_wait_for };
+                                                  nothing_to_wait_for, NULL };
 static const struct interpose_stream stream = { 0, 0x100 };
 
 static struct temp_folder folder;

@@ -8,7 +8,7 @@
 static struct event launch_with(struct fixture *fixture, const void *bytes, size_t count,
                                 const struct kernel_uses *uses)
 {
-    struct interpose_parameter parameter = { bytes, count };
+    struct interpose_parameter parameter = { bytes, count, 0 };
     struct interpose_launch asked = { .kernel = "kernel",
                                       .function = 78,
                                       .parameters = &parameter,
