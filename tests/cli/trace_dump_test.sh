@@ -20,7 +20,7 @@ cp "$captured/out" "$captured/untraced"
 expect_exit 7 trace -- "$program" dump-streams
 cmp "$captured/untraced" "$captured/out" || fail "expected the program's own output"
 line=$(grep -n "reads nothing's memory" "$GRETA_SOURCE/tests/fake_trace/scenes_dump.c" | cut -d: -f1)
-expect_stderr "CONFIRMED kernel-fault: nest (event 13, stream 1, launch 7) made an illegal memory access"
+expect_stderr "CONFIRMED kernel-fault: nest (event 16, stream 1, launch 7) made an illegal memory access"
 expect_stderr "GPU core dump: warp illegal address in nest at /tmp/faults/faults.cu:15, block (0,0,0), thread (2,0,0)"
 expect_stderr "dump_streams+0x"
 expect_stderr "scenes_dump.c:$line"
@@ -33,7 +33,7 @@ expect_exit 7 trace --lang es -- "$program" dump-streams
 expect_stderr "volcado de la GPU: dirección ilegal en un warp en nest en /tmp/faults/faults.cu:15, bloque (0,0,0), hilo (2,0,0)"
 expect_stderr "byte 0 de cuMemAlloc#1 (65536 bytes), asignado por"
 expect_exit 9 trace -- "$program" fault
-expect_stderr "CONFIRMED kernel-fault: out_of_bounds (event 7, stream 0, launch 3)"
+expect_stderr "CONFIRMED kernel-fault: out_of_bounds (event 10, stream 0, launch 3)"
 expect_stderr "in out_of_bounds at out_of_bounds+0x30" # no lines
 expect_stderr "verdict: ROOT_CAUSE"
 expect_exit 99 trace --error-exitcode 99 -- "$program" dump-streams
@@ -54,29 +54,29 @@ fi
 
 # A program that ends before a call reports the fault.
 expect_exit 3 trace -- "$program" dump-unreported
-expect_stderr "CONFIRMED kernel-fault: nest (event 5, stream 0, launch 2)"
+expect_stderr "CONFIRMED kernel-fault: nest (event 8, stream 0, launch 2)"
 
 # Equal launches: only their numbers tell them apart, and memsets take numbers too.
 expect_exit 7 trace -- "$program" dump-equal
-expect_stderr "CONFIRMED kernel-fault: third_time (event 6, stream 0, launch 3)"
+expect_stderr "CONFIRMED kernel-fault: third_time (event 9, stream 0, launch 3)"
 expect_exit 7 trace -- "$program" dump-equal-after-fill
 expect_stderr "CONFIRMED kernel-fault: one of 2 launches made an illegal memory access"
-expect_stderr "candidates: third_time (event 7, stream 0, launch 3); third_time (event 8, stream 0, launch 4)"
+expect_stderr "candidates: third_time (event 10, stream 0, launch 3); third_time (event 11, stream 0, launch 4)"
 expect_stderr "each of these launches agrees with it in kernel, shape and arguments"
 expect_stderr "verdict: DEFECT_SEEN"
 
 # A graph: the node, and which replay it was if the program waited for the others.
 expect_exit 7 trace -- "$program" dump-graph
 expect_stderr "CONFIRMED kernel-fault: one of 3 launches"
-expect_stderr "(event 9, stream 0, graph node 2, replay 1); third_time (event 10, stream 0, graph node 2, replay 2)"
+expect_stderr "(event 12, stream 0, graph node 2, replay 1); third_time (event 13, stream 0, graph node 2, replay 2)"
 expect_exit 7 trace -- "$program" dump-graph-waited
-expect_stderr "CONFIRMED kernel-fault: third_time (event 13, stream 0, graph node 2, replay 3)"
+expect_stderr "CONFIRMED kernel-fault: third_time (event 16, stream 0, graph node 2, replay 3)"
 
 # Two contexts have the same numbers.
 expect_exit 7 trace -- "$program" dump-contexts
-expect_stderr "candidates: third_time (event 5, stream 0, launch 2); third_time (event 8, stream 1, launch 5)"
+expect_stderr "candidates: third_time (event 8, stream 0, launch 2); third_time (event 11, stream 1, launch 5)"
 expect_exit 7 trace -- "$program" dump-contexts-apart
-expect_stderr "CONFIRMED kernel-fault: third_time (event 8, stream 1, launch 5)"
+expect_stderr "CONFIRMED kernel-fault: third_time (event 11, stream 1, launch 5)"
 
 # unproved MODE WORDS...: with such a dump nothing is certain, and the reason is given.
 unproved()
@@ -94,8 +94,8 @@ unproved refused "one of 9 launches" \
 unproved cut "one of 9 launches" "no GPU core dump that can be used:" "the file was cut short"
 unproved garbage "one of 9 launches" "not an ELF file"
 unproved foreign "one of 9 launches" "no launch that may have run agrees with the GPU core dump"
-unproved unnamed "nest (event 13, stream 1, launch 7) may have made" "does not show all that is needed to name one"
-unproved no-arguments "candidates: nest (event 13, stream 1, launch 7); nest (event 14, stream 0, launch 8)" \
+unproved unnamed "nest (event 16, stream 1, launch 7) may have made" "does not show all that is needed to name one"
+unproved no-arguments "candidates: nest (event 16, stream 1, launch 7); nest (event 17, stream 0, launch 8)" \
     "does not show all that is needed to name one"
 
 # A driver without the call.
