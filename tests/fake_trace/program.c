@@ -22,8 +22,9 @@ void open_scene(struct scene *scene)
     cuStreamCreate(&scene->first, STREAM_NON_BLOCKING);
     cuStreamCreate(&scene->second, STREAM_NON_BLOCKING);
     cuMemHostAlloc((void **)&scene->pinned, BYTES, 0);
-    cuMemsetD8Async(scene->a, 0, BYTES, scene->first);
-    cuMemsetD8Async(scene->b, 0, BYTES, scene->first);
+    memset(scene->pinned, 0, BYTES);
+    cuMemcpyHtoDAsync_v2(scene->a, scene->pinned, BYTES, scene->first);
+    cuMemcpyHtoDAsync_v2(scene->b, scene->pinned, BYTES, scene->first);
     cuCtxSynchronize();
     scene->add = kernel("_ZN4demo3addEPfPKfi");
 }
