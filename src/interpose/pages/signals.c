@@ -251,6 +251,10 @@ static void on_fault(int number, siginfo_t *info, void *context)
 
 /* ---- What the program calls ----------------------------------------------------------------- */
 
+/* What the C library adds to the flags of every handler, and shows to the program later: the kernel's
+ * SA_RESTORER, which the headers do not name. */
+#define SYSTEM_FLAGS 0x04000000
+
 static int owned_action(struct owned *signal, const struct sigaction *action,
                         struct sigaction *before)
 {
@@ -261,6 +265,7 @@ static int owned_action(struct owned *signal, const struct sigaction *action,
     struct sigaction shown = signal->wanted;
     if (ours && action) {
         signal->wanted = *action;
+        signal->wanted.sa_flags |= SYSTEM_FLAGS;
         code = install(signal);
     }
     pages_unlock(mask);
