@@ -19,9 +19,10 @@ def call(op, *functions):
 
 def summary(verdict="CONFIRMED", certainty="direct",
             cause=call("cuMemcpyDtoH_v2", "copy_back", "main"),
-            other=call("cuMemFree_v2", "give_back", "main"), events=9, root="use-after-free"):
+            other=call("cuMemFree_v2", "give_back", "main"), events=9, root="use-after-free",
+            dump=None):
     finding = {"hypothesis": "use-after-free", "certainty": certainty, "cause": cause,
-               "other": other, "text": {"en": "text", "es": "texto"}}
+               "other": other, "dump": dump, "text": {"en": "text", "es": "texto"}}
     return {"analyses": [{"events": events}], "findings": [finding],
             "root_cause": root and {"hypothesis": root},
             "hypotheses": [{"slug": "use-after-free", "verdict": verdict},
@@ -38,6 +39,9 @@ ROWS = [  # name, expectation, summary, as expected
     ("no other side", WANTED, summary(other=None), False),
     ("another free", WANTED, summary(other=call("cuMemFree", "main")), False),
     ("another root", WANTED, summary(root="hang"), False),
+    ("the line", dict(WANTED, line=7), summary(dump={"line": 7}), True),
+    ("another line", dict(WANTED, line=7), summary(dump={"line": 8}), False),
+    ("no line", dict(WANTED, line=7), summary(), False),
     ("nothing seen", WANTED, summary(events=0), False),
     ("possible wanted, confirmed", dict(WANTED, certainty="possible"),
      summary(certainty="possible"), False),
@@ -66,6 +70,9 @@ for name, source, wanted in bugs:
         if function and f" {function}(" not in text.replace("*", " "):
             print(f"{name}: no function {function}")
             failures += 1
+    if wanted.get("line") == 0:
+        print(f"{name}: not one line has the words of 'line'")
+        failures += 1
     if {"hypothesis", "certainty", "cause"} - wanted.keys() or "On hardware: " not in text:
         print(f"{name}: expectation or comment is not complete")
         failures += 1

@@ -10,6 +10,8 @@ audit's summary with NAME.expect:
     other: cuMemFree in give_back           the other side, likewise (optional)
     also: leak                              what else may be confirmed as well (optional)
     options: --narrow                       of greta trace (optional)
+    line: the wild write                    the GPU's core dump must name the line of the source that
+                                            has these words; the runner notes its number (optional)
 
 A clean program (clean/) must have been seen, must print and return what it does without tracing,
 and must leave no hypothesis CONFIRMED. Prints a table; exit status 0: all as expected, 1: not, 77:
@@ -34,19 +36,28 @@ SKIPPED = 77
 RUN_SECONDS = 120
 
 
-def expectations(path):
+def line_with(source, words):
+    """The number of the only line that has the words; 0: there is none, or several."""
+    numbers = [number for number, line in enumerate(source.read_text().splitlines(), 1)
+               if words in line]
+    return numbers[0] if len(numbers) == 1 else 0
+
+
+def expectations(source):
     wanted = {}
-    for line in path.read_text().splitlines():
+    for line in source.with_suffix(".expect").read_text().splitlines():
         key, _, value = line.partition(":")
         if value:
             wanted[key.strip()] = value.strip()
+    if "line" in wanted:
+        wanted["line"] = line_with(source, wanted["line"])
     return wanted
 
 
 def programs():
     """(name, source, expectation or None if clean), planted bugs first."""
-    found = [(path.stem, path, expectations(path.with_suffix(".expect")))
-             for path in sorted(HERE.glob("*.cu"))]
+    planted = sorted(HERE.glob("*.cu")) + sorted(HERE.glob("torch_*.py"))
+    found = [(path.stem, path, expectations(path)) for path in planted]
     for pattern in ("*.cu", "*.py"):
         found += [(path.stem, path, None) for path in sorted((HERE / "clean").glob(pattern))]
     return found
@@ -136,6 +147,9 @@ def judge(wanted, summary):
             wrong.append(f"not found: {wanted['hypothesis']} ({wanted['certainty']}), "
                          f"{wanted['cause']}")
             wrong += ["  found: " + told(finding) for finding in summary["findings"]]
+        lines = [finding["dump"]["line"] for finding in meant if finding.get("dump")]
+        if meant and wanted.get("line") is not None and wanted["line"] not in lines:
+            wrong.append(f"line {wanted['line']} is not named: {lines}")
         if wanted["certainty"] == "direct":
             allowed = {wanted["hypothesis"]} | set(wanted.get("also", "").split())
             root = summary["root_cause"]
