@@ -4,7 +4,8 @@
 # table's first column (default: all). Environment: MODEL_8B (a model of 8B for speeds; none: those lines are
 # skipped), STORIES (a small model to compare texts with; default: the one that comes with greta), STORIES260K (a model
 # whose texts must not differ at all; default: ../shared/models/stories260K-f32.gguf next to the repository, if it is
-# there), SEED (of the random inputs; default: a new one each time), LIMIT (seconds for a step; default: 120), OUT_FOLDER
+# there), GOLDEN (a folder with models, logits and a check.py that compares them; default: ../shared/golden next to the
+# repository, if it is there), SEED (of the random inputs; default: a new one each time), LIMIT (seconds for a step; default: 120), OUT_FOLDER
 # (where tables and logs of self-test, audit, transfers, audit-cost and memcheck are kept; default: nowhere).
 #
 # A line says ok, FAILED or skipped, with what was measured. The exit status is the number of lines that FAILED.
@@ -18,6 +19,7 @@ greta=$build/greta
 seed=${SEED:-$((RANDOM * 32768 + RANDOM))} limit=${LIMIT:-120}
 stories=$(realpath "${STORIES:-$here/../../models/greta-stories-14m-q8_0.gguf}")
 stories260k=$(realpath -m "${STORIES260K:-$here/../../../shared/models/stories260K-f32.gguf}")
+golden=$(realpath -m "${GOLDEN:-$here/../../../shared/golden}")
 [ -z "${OUT_FOLDER:-}" ] || OUT_FOLDER=$(realpath "$OUT_FOLDER")
 work=$(mktemp -d "${TMPDIR:-/tmp}/greta-gpu-XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -93,6 +95,8 @@ wanted devices && { limited "$greta" devices && grep -q "^ *$device *yes" out &&
 
 # ---- Numbers ----------------------------------------------------------------------------------
 run_test ops gpu_ops_test
+run_test families ops_families_test
+run_test experts gpu_experts_test
 run_test strides gpu_strides_test
 run_test step gpu_step_test
 run_test groups gpu_group_test
@@ -107,6 +111,8 @@ run_test models-8b-width gpu_engine_test llama3-8b
 run_test ahead engine_ahead_test
 run_test ahead-session session_ahead_test
 run_test replays engine_replay_test
+run_test grammar session_grammar_test
+run_test staging staging_view_test
 
 wanted same-text && {
     infer host.txt -m "$stories" -p "$prompt" -n $tokens --device host --logits-out host.npy
@@ -155,6 +161,19 @@ wanted third-opinion && {
     77) line third-opinion skipped "$(last)" ;;
     *) line third-opinion FAILED "$(last 3)" ;;
     esac
+}
+
+# Small models of every family, with logits of another engine and of float64.
+wanted golden && {
+    if [ ! -e "$golden/check.py" ]; then
+        line golden skipped "no $golden/check.py"
+    elif ! python3 -c "import numpy" 2>/dev/null; then
+        line golden skipped "no numpy"
+    else
+        timeout -k 5 $((limit * 5)) python3 "$golden/check.py" --greta "$greta" --device "$device" >out 2>&1 </dev/null
+        cp out "${OUT_FOLDER:-$work}/golden.txt" 2>/dev/null
+        last | grep -q ' 0 wrong' && line golden ok "$(last)" || line golden FAILED "$(grep -m 3 '^wrong' out | tr '\n' ' ') $(last)"
+    fi
 }
 
 # ---- Faults -----------------------------------------------------------------------------------
@@ -323,6 +342,26 @@ wanted dumps && {
     esac
     grep ' FAILED ' out | sed 's/^/    /'
 }
+
+# Programs with planted bugs, and clean ones; these also with page traps.
+foreign()
+{
+    local name=$1
+    shift
+    wanted "$name" || return
+    [[ "$device" == cuda:* && -e /dev/nvidiactl ]] || { line "$name" skipped "no NVIDIA GPU"; return; }
+    timeout -k 5 $((limit * 10)) python3 "$here/../defects/foreign/run.py" "$greta" "$@" >out 2>&1 </dev/null
+    local code=$?
+    cp out "${OUT_FOLDER:-$work}/$name.txt" 2>/dev/null
+    case $code in
+    0) line "$name" ok "$(last)" ;;
+    77) line "$name" skipped "$(last)" ;;
+    *) line "$name" FAILED "exit $code: $(last)" ;;
+    esac
+    grep -A 4 ' FAILED$' out | sed 's/^/    /'
+}
+foreign foreign
+foreign foreign-traps --trap-host
 
 # ---- Cost -------------------------------------------------------------------------------------
 wanted audit-cost && {
