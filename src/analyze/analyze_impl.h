@@ -312,7 +312,7 @@ bool suspects_have_gaps(const struct analyzer *analyzer);
  * is the cause and the culprit. */
 void damage_find(const struct analyzer *analyzer, const struct event *canary,
                  struct finding *draft);
-/* From the address to the nearest byte of the range; 0: it is one of them. */
+/* nearness.c. From the address to the nearest byte of the range; 0: it is one of them. */
 uint64_t access_distance(const struct event_access *access, uint64_t address);
 /* False if the address is so far away that it says nothing about the range. */
 bool access_is_near(const struct event_access *access, uint64_t address);
