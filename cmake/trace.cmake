@@ -53,7 +53,7 @@ add_library(greta_code_object STATIC src/interpose/hip/code_object.c src/interpo
 target_link_libraries(greta_code_object PUBLIC greta_base PRIVATE greta_warnings)
 
 add_library(greta_cuda_image STATIC src/interpose/cuda/images.c src/interpose/cuda/ptx.c
-            src/interpose/cuda/ptx_flow.c)
+            src/interpose/cuda/ptx_flow.c src/interpose/cuda/ptx_statement.c)
 target_link_libraries(greta_cuda_image PUBLIC greta_base ${CMAKE_DL_LIBS} PRIVATE greta_warnings)
 
 # Where greta looks for them when it is installed, from the folder of its own program.

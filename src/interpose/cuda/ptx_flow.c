@@ -1,9 +1,11 @@
 /* ptx_flow.c - which words of the parameters each name of a body may carry, until nothing changes;
- * and what the instructions do with them.
+ * and what the instructions do with them. ptx_statement.h reads the instructions.
  *
  * Names are taken as they stand: two registers of one name in two blocks carry what either does.
  * Any word that is no number is a name, so that registers without % count too. */
 #include "interpose/cuda/ptx_flow.h"
+
+#include "interpose/cuda/ptx_statement.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,6 @@
 #define NAME_LIMIT (NAME_PLACES / 2)
 /* Times that a body is gone through: as long as the longest chain that runs against its order. */
 #define PASS_LIMIT 24u
-#define OPERAND_NAMES 256u
 #define MASKS (KERNEL_WORD_LIMIT / 64u)
 
 struct words {
@@ -57,12 +58,6 @@ void ptx_flow_destroy(struct ptx_flow *flow)
 }
 
 /* ---- Names ---------------------------------------------------------------------------------- */
-
-static bool is_name_byte(char byte)
-{
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') || byte == '_' || byte == '$' || byte == '%';
-}
 
 /* NULL: there are too many. */
 static struct flow_name *name_of(struct ptx_flow *flow, struct text_view name)
@@ -119,87 +114,6 @@ static const struct ptx_parameter *parameter_held(struct ptx_flow *flow, struct 
     return known && known->holds ? &flow->kernel->parameters[known->holds - 1] : parameter;
 }
 
-/* ---- Statements ----------------------------------------------------------------------------- */
-
-/* A name among the operands: which operand, and in which pair of brackets (0: in none). */
-struct operand_name {
-    struct text_view name;
-    uint32_t operand, bracket;
-};
-
-struct statement {
-    struct text_view opcode;
-    struct operand_name names[OPERAND_NAMES];
-    size_t count;
-    const char *end; /* of its text */
-    bool cut;        /* it has more names than fit */
-};
-
-/* Numbers, also 0f3F800000 and 0x10, begin with a digit. */
-static void read_operands(const char *at, const char *end, struct statement *statement)
-{
-    uint32_t operand = 0, bracket = 0, depth = 0, braces = 0;
-    while (at < end) {
-        if (is_name_byte(*at)) {
-            const char *from = at;
-            while (at < end && is_name_byte(*at))
-                at++;
-            if (*from >= '0' && *from <= '9')
-                continue;
-            statement->cut = statement->cut || statement->count == OPERAND_NAMES;
-            if (statement->count < OPERAND_NAMES)
-                statement->names[statement->count++] = (struct operand_name){
-                    { from, (size_t)(at - from) }, operand, depth ? bracket : 0
-                };
-            continue;
-        }
-        bracket += *at == '[';
-        depth = *at == '[' ? 1 : *at == ']' ? 0 : depth;
-        braces += *at == '{' || *at == '(';
-        braces -= (*at == '}' || *at == ')') && braces;
-        operand += *at == ',' && !depth && !braces;
-        at++;
-    }
-}
-
-/* Past labels, braces and the predicate. */
-static const char *begin_of(const char *at, const char *end)
-{
-    for (;;) {
-        while (at < end && (*at == ' ' || *at == '{' || *at == '}'))
-            at++;
-        const char *after = at;
-        if (after < end && *after == '@')
-            for (after++; after < end && *after == '!';)
-                after++;
-        bool predicate = after > at;
-        while (after < end && is_name_byte(*after))
-            after++;
-        bool label = !predicate && after > at && after < end && *after == ':' &&
-                     (after + 1 == end || after[1] != ':');
-        if (!predicate && !label)
-            return at;
-        at = after + label;
-    }
-}
-
-/* False: a directive, or nothing. */
-static bool read_statement(const char *at, const char *end, struct statement *ret)
-{
-    at = begin_of(at, end);
-    const char *from = at;
-    while (at < end && (is_name_byte(*at) || *at == '.' || *at == ':'))
-        at++;
-    ret->opcode = (struct text_view){ from, (size_t)(at - from) };
-    ret->count = 0;
-    ret->cut = false;
-    ret->end = end;
-    if (from == at || *from == '.')
-        return false;
-    read_operands(at, end, ret);
-    return true;
-}
-
 /* ---- Instructions --------------------------------------------------------------------------- */
 
 enum effect {
@@ -210,17 +124,6 @@ enum effect {
     EFFECT_STORES,
     EFFECT_COPIES /* to the first address, from the second */
 };
-
-static bool has_part(struct text_view opcode, const char *part)
-{
-    size_t length = strlen(part);
-    for (size_t at = 0; at + length < opcode.length; at++)
-        if (opcode.bytes[at] == '.' && memcmp(opcode.bytes + at + 1, part, length) == 0 &&
-            (at + 1 + length == opcode.length || opcode.bytes[at + 1 + length] == '.' ||
-             opcode.bytes[at + 1 + length] == ':'))
-            return true;
-    return false;
-}
 
 static enum effect effect_of(struct text_view opcode)
 {
@@ -235,40 +138,13 @@ static enum effect effect_of(struct text_view opcode)
     const char *dot = memchr(opcode.bytes, '.', opcode.length);
     size_t length = dot ? (size_t)(dot - opcode.bytes) : opcode.length;
     if (length == 4 && memcmp(opcode.bytes, "wmma", 4) == 0)
-        return has_part(opcode, "load")  ? EFFECT_LOADS
-               : has_part(opcode, "mma") ? EFFECT_PASSES
-                                         : EFFECT_UNKNOWN;
+        return ptx_has_part(opcode, "load")  ? EFFECT_LOADS
+               : ptx_has_part(opcode, "mma") ? EFFECT_PASSES
+                                             : EFFECT_UNKNOWN;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         if (strlen(rows[i].name) == length && memcmp(rows[i].name, opcode.bytes, length) == 0)
             return rows[i].effect;
     return EFFECT_UNKNOWN;
-}
-
-/* Bytes of each value that an opcode loads: its last type. */
-static uint32_t value_bytes(struct text_view opcode)
-{
-    const char *end = opcode.bytes + opcode.length, *digits = end;
-    uint32_t bits = 0;
-    while (digits > opcode.bytes && digits[-1] >= '0' && digits[-1] <= '9')
-        digits--;
-    for (; digits < end && bits < 1000; digits++)
-        bits = bits * 10 + (uint32_t)(*digits - '0');
-    return bits / 8;
-}
-
-/* "+8" or "+-8" or nothing, up to the bracket. */
-static bool offset_after(const char *at, const char *end, uint32_t *ret_offset)
-{
-    uint32_t offset = 0;
-    while (at < end && *at == ' ')
-        at++;
-    if (at < end && *at == '+')
-        for (at++; at < end && *at >= '0' && *at <= '9' && offset < 65536; at++)
-            offset = offset * 10 + (uint32_t)(*at - '0');
-    while (at < end && *at == ' ')
-        at++;
-    *ret_offset = offset;
-    return at < end && *at == ']';
 }
 
 /* All words of a parameter whose address is taken. */
@@ -291,12 +167,12 @@ static void use_name(struct ptx_flow *flow, struct text_view name, uint8_t use)
 }
 
 /* The targets of a load of parameters carry its words: in order, and each by its bytes. */
-static void load_parameter(struct ptx_flow *flow, const struct statement *statement,
-                           const struct operand_name *from, const struct ptx_parameter *parameter)
+static void load_parameter(struct ptx_flow *flow, const struct ptx_statement *statement,
+                           const struct ptx_operand *from, const struct ptx_parameter *parameter)
 {
-    uint32_t bytes = value_bytes(statement->opcode), offset = 0;
+    uint32_t bytes = ptx_value_bytes(statement->opcode), offset = 0;
     const char *end = statement->end;
-    if (!bytes || !offset_after(from->name.bytes + from->name.length, end, &offset)) {
+    if (!bytes || !ptx_offset_after(from->name.bytes + from->name.length, end, &offset)) {
         expose(flow, parameter);
         return;
     }
@@ -319,11 +195,11 @@ static void load_parameter(struct ptx_flow *flow, const struct statement *statem
     }
 }
 
-static void load(struct ptx_flow *flow, const struct statement *statement)
+static void load(struct ptx_flow *flow, const struct ptx_statement *statement)
 {
-    bool of_parameters = has_part(statement->opcode, "param");
+    bool of_parameters = ptx_has_part(statement->opcode, "param");
     for (size_t i = 0; i < statement->count; i++) {
-        const struct operand_name *one = &statement->names[i];
+        const struct ptx_operand *one = &statement->names[i];
         if (!one->bracket)
             continue;
         const struct ptx_parameter *parameter = parameter_held(flow, one->name);
@@ -335,9 +211,9 @@ static void load(struct ptx_flow *flow, const struct statement *statement)
 }
 
 /* A register receives the address of a parameter, and nothing else. */
-static bool is_address_moved(struct ptx_flow *flow, const struct statement *statement)
+static bool is_address_moved(struct ptx_flow *flow, const struct ptx_statement *statement)
 {
-    const struct operand_name *names = statement->names;
+    const struct ptx_operand *names = statement->names;
     bool moves = statement->opcode.length > 4 && memcmp(statement->opcode.bytes, "mov.", 4) == 0;
     if (!moves || statement->count != 2 || names[0].operand != 0 || names[1].operand != 1)
         return false;
@@ -353,12 +229,12 @@ static bool is_address_moved(struct ptx_flow *flow, const struct statement *stat
     return true;
 }
 
-static void pass(struct ptx_flow *flow, const struct statement *statement)
+static void pass(struct ptx_flow *flow, const struct ptx_statement *statement)
 {
     struct words sum = { { 0 } };
     bool ignored = false, moved = is_address_moved(flow, statement);
     for (size_t i = 0; i < statement->count; i++) {
-        const struct operand_name *one = &statement->names[i];
+        const struct ptx_operand *one = &statement->names[i];
         const struct flow_name *source = one->operand ? name_of(flow, one->name) : NULL;
         const struct ptx_parameter *held = source ? parameter_held(flow, one->name) : NULL;
         if (held && !moved)
@@ -375,7 +251,7 @@ static void pass(struct ptx_flow *flow, const struct statement *statement)
     }
 }
 
-static void run(struct ptx_flow *flow, const struct statement *statement)
+static void run(struct ptx_flow *flow, const struct ptx_statement *statement)
 {
     enum effect effect = statement->cut ? EFFECT_UNKNOWN : effect_of(statement->opcode);
     if (effect == EFFECT_NONE)
@@ -402,7 +278,7 @@ static void run(struct ptx_flow *flow, const struct statement *statement)
 
 bool ptx_flow_read(struct ptx_flow *flow, struct ptx_kernel *kernel)
 {
-    struct statement statement;
+    struct ptx_statement statement;
     for (uint32_t i = 0; i < flow->used_count; i++)
         flow->names[flow->used[i]] = (struct flow_name){ { NULL, 0 }, { { 0 } }, 0 };
     flow->used_count = 0;
@@ -416,7 +292,7 @@ bool ptx_flow_read(struct ptx_flow *flow, struct ptx_kernel *kernel)
         flow->changed = false;
         while (at < end && !flow->overflow) {
             const char *stop = memchr(at, ';', (size_t)(end - at));
-            if (read_statement(at, stop ? stop : end, &statement))
+            if (ptx_statement_read(at, stop ? stop : end, &statement))
                 run(flow, &statement);
             at = stop ? stop + 1 : end;
         }
