@@ -70,6 +70,8 @@ void pages_touch_end(const struct pages_touch *touch, uint64_t bytes, uint64_t c
 
 /* Makes sure that faults come to this library. False: something else has the signal now. */
 bool pages_take_signal(void);
+/* signal_mask.c: the program wants SIGSEGV blocked in this thread. */
+bool pages_fault_is_blocked(void);
 
 /* ---- The process (process.c) ---------------------------------------------------------------- */
 

@@ -10,12 +10,11 @@
  * its page is open for one instruction (SIGTRAP) and protected again.
  *
  * A fault while the signal is blocked would kill the process. So it is never blocked for the
- * system, only in what the program is shown. */
+ * system, only in what the program is shown (signal_mask.c). */
 #define _GNU_SOURCE
 #include "interpose/pages/pages.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -24,7 +23,6 @@
 #define SIGNAL_LIMIT 65
 
 typedef int (*action_function)(int, const struct sigaction *, struct sigaction *);
-typedef int (*mask_function)(int, const sigset_t *, sigset_t *);
 
 static void on_fault(int number, siginfo_t *info, void *context);
 static void on_step(int number, siginfo_t *info, void *context);
@@ -42,25 +40,17 @@ static struct owned {
 
 /* The program's handler of that signal wants SIGSEGV blocked while it runs. */
 static _Atomic(bool) blocks_fault[SIGNAL_LIMIT];
-/* This thread wants it blocked. */
-static PAGES_THREAD_LOCAL bool blocked;
 
 /* ---- The system's side ---------------------------------------------------------------------- */
 
 static _Atomic(action_function) next_action;
-static _Atomic(mask_function) next_thread_mask, next_mask;
 
 /* At the start, or for a library that is initialised before this one. */
 static void find_next(void)
 {
     action_function action;
-    mask_function thread_mask, mask;
     *(void **)&action = pages_next("sigaction");
-    *(void **)&thread_mask = pages_next("pthread_sigmask");
-    *(void **)&mask = pages_next("sigprocmask");
     atomic_store(&next_action, action);
-    atomic_store(&next_thread_mask, thread_mask);
-    atomic_store(&next_mask, mask);
 }
 
 static int system_action(int number, const struct sigaction *action, struct sigaction *before)
@@ -160,7 +150,7 @@ static void hand_on(int number, siginfo_t *info, void *context)
     pages_unlock(mask);
     if (action.sa_handler == SIG_IGN && sent)
         return;
-    if (is_default(&action) || (number == SIGSEGV && blocked && !sent))
+    if (is_default(&action) || (number == SIGSEGV && pages_fault_is_blocked() && !sent))
         end_process(number, number == SIGSEGV && !sent);
     else if (action.sa_flags & SA_SIGINFO)
         action.sa_sigaction(number, info, context);
@@ -324,47 +314,7 @@ EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler)
     return sysv_signal(number, handler);
 }
 
-/* next: the function that the program called. */
-static int set_mask(_Atomic(mask_function) *next, int how, const sigset_t *set, sigset_t *before)
-{
-    sigset_t changed;
-    bool was_blocked = blocked;
-    if (!atomic_load(next))
-        find_next();
-    mask_function function = atomic_load(next);
-    if (!function)
-        return ENOSYS;
-    if (set) {
-        changed = *set;
-        if (how != SIG_UNBLOCK)
-            sigdelset(&changed, SIGSEGV);
-    }
-    int code = function(how, set ? &changed : NULL, before);
-    if (code)
-        return code;
-    if (before && was_blocked)
-        sigaddset(before, SIGSEGV);
-    if (set && (how == SIG_SETMASK || sigismember(set, SIGSEGV) == 1))
-        blocked = how != SIG_UNBLOCK && sigismember(set, SIGSEGV) == 1;
-    return code;
-}
-
-EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
-{
-    return set_mask(&next_thread_mask, how, set, before);
-}
-
-EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *before)
-{
-    return set_mask(&next_mask, how, set, before);
-}
-
-/* What the process was started with. */
 __attribute__((constructor)) static void start(void)
 {
-    uint64_t mask = 0, unblocked = UINT64_C(1) << (SIGSEGV - 1);
     find_next();
-    pages_system_call(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&unblocked, (long)&mask, sizeof(mask),
-                      0, 0);
-    blocked = (mask & unblocked) != 0;
 }
