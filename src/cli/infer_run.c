@@ -1,31 +1,20 @@
 /* infer_run.c - see infer_run.h. */
 #include "cli/infer_run.h"
 
-#include "base/size.h"
-
-#include "campaign/campaign.h"
-#include "cli/audit_sink.h"
 #include "cli/default_model.h"
 #include "cli/device_choice.h"
 #include "cli/engine_load.h"
-#include "device/all/all.h"
+#include "cli/infer_opening.h"
 
-#include <inttypes.h>
+#include "base/size.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* Returns when the device is open, or cannot be. */
-static void join_opening(struct infer_run *run)
-{
-    if (run->opening.started)
-        pthread_join(run->opening.thread, NULL);
-    run->opening.started = false;
-}
-
 void infer_run_stop(struct infer_run *run)
 {
-    join_opening(run);
+    infer_opening_join(run);
     if (!run->device && run->audit && !run->stopped) { /* nothing was recorded */
         cli_audit_discard(run->audit);
         run->audit = NULL;
@@ -97,20 +86,13 @@ static enum status check_values(struct infer_run *run, struct error *err)
 /* Memory for the whole context of a modern model would be tens of gigabytes. */
 #define CONTEXT_DEFAULT 4096u
 
-/* Tokens of a batch; 0: the engine chooses. */
-static uint32_t batch_limit(const struct infer_settings *settings)
-{
-    uint32_t batch = settings->batch, micro_batch = settings->micro_batch;
-    return micro_batch && (!batch || micro_batch < batch) ? micro_batch : batch;
-}
-
 static enum status choose_engine_options(const struct infer_run *run,
                                          struct engine_options *options, struct error *err)
 {
     const struct infer_settings *settings = run->settings;
     uint32_t trained = run->report.config.context_length;
     *options = (struct engine_options){ .context = settings->context,
-                                        .batch_limit = batch_limit(settings) };
+                                        .batch_limit = infer_batch_limit(settings) };
     TRY(cli_cache_type(settings->kv_type, settings->key_type, settings->value_type,
                        &options->kv_dtype, err));
     if (!options->context)
@@ -124,106 +106,11 @@ static enum status choose_engine_options(const struct infer_run *run,
     return STATUS_OK;
 }
 
-/* ---- The device ----------------------------------------------------------------------------- */
-
-static enum status choose_device(struct infer_run *run, struct error *err)
-{
-    const struct infer_settings *settings = run->settings;
-    struct infer_opening *opening = &run->opening;
-    opening->options = (struct device_options){ .thread_count = settings->threads,
-                                                .gpu_image = ops_gpu_image() };
-    for (int mode = 0; mode < DEVICE_D2H_COUNT; mode++)
-        if (strcmp(settings->d2h_mode, device_d2h_mode_name((enum device_d2h_mode)mode)) == 0)
-            opening->options.d2h_mode = (enum device_d2h_mode)mode;
-    return cli_device_name(settings->device, settings->gpu_layers, opening->name,
-                           sizeof(opening->name), err);
-}
-
-/* What is recorded or planted is of a device that is opened in its turn: no file is begun for a
- * prompt that cannot be. */
-static bool opens_in_turn(const struct infer_run *run)
-{
-    const struct infer_settings *settings = run->settings;
-    return settings->inject || settings->audit || settings->flight ||
-           audit_sink_is_wanted(run->invocation->environment);
-}
-
-/* Prompts are known by now: a device in which something is planted is opened in its turn. */
-static enum status check_inject(const struct infer_run *run, struct inject_spec *ret_spec,
-                                struct error *err)
-{
-    const struct infer_settings *settings = run->settings;
-    uint64_t steps = 0, written = settings->max_tokens >= 0 ? (uint64_t)settings->max_tokens : 0;
-    uint64_t batch = batch_limit(settings) ? batch_limit(settings) : engine_batch_default(false);
-    /* Each prompt is read in one batch or more, the last of which gives the first token; each
-     * other token takes a step. */
-    for (size_t i = 0; i < run->count; i++)
-        steps += (infer_prompt_ids(run, i)->count + batch - 1) / batch + written - 1;
-    struct campaign_extent extent = { .step_limit = written ? steps : 0 };
-    TRY(campaign_check_inject(settings->inject, run->file, &extent, err));
-    return inject_parse(settings->inject, ret_spec, err);
-}
-
-static enum status watch_device(struct infer_run *run, struct error *err)
-{
-    const struct infer_settings *settings = run->settings;
-    struct infer_opening *opening = &run->opening;
-    if (settings->inject)
-        TRY(check_inject(run, &opening->spec, err));
-    return cli_audit_open(run->invocation, settings->audit, settings->flight, opening->name,
-                          &opening->options, &run->audit, err);
-}
-
-static enum status open_device(struct infer_run *run, struct error *err)
-{
-    const struct infer_opening *opening = &run->opening;
-    TRY(all_open(opening->name, &opening->options, &run->device, err));
-    if (run->settings->inject) {
-        TRY(inject_install(run->device, &opening->spec, &run->inject, err));
-        cli_warn(run->invocation, "a fault is planted: %s", run->settings->inject);
-    }
-    return ops_load(&run->ops, run->device, CPU_PATH_COUNT, err);
-}
-
-static void *open_in_thread(void *argument)
-{
-    struct infer_run *run = argument;
-    run->opening.status = open_device(run, &run->opening.err);
-    return NULL;
-}
-
-static enum status begin_opening(struct infer_run *run, struct error *err)
-{
-    struct infer_opening *opening = &run->opening;
-    TRY(choose_device(run, err));
-    if (opens_in_turn(run))
-        return STATUS_OK;
-    TRY(watch_device(run, err));
-    opening->started = pthread_create(&opening->thread, NULL, open_in_thread, run) == 0;
-    return STATUS_OK;
-}
-
-static enum status finish_opening(struct infer_run *run, struct error *err)
-{
-    struct infer_opening *opening = &run->opening;
-    if (opening->options.d2h_mode == DEVICE_D2H_PLAIN)
-        cli_warn(run->invocation, "--d2h-mode plain: copies are read before they have arrived; the "
-                                  "text may be wrong");
-    if (opens_in_turn(run))
-        TRY(watch_device(run, err));
-    if (!opening->started)
-        return open_device(run, err);
-    join_opening(run);
-    if (opening->status)
-        *err = opening->err;
-    return opening->status;
-}
-
 static enum status open_engine(struct infer_run *run, struct error *err)
 {
     struct engine_options engine_options;
     TRY(choose_engine_options(run, &engine_options, err));
-    TRY(finish_opening(run, err));
+    TRY(infer_opening_finish(run, err));
     TRY(cli_engine_open(run->invocation, &run->ops, run->file, &run->report, &engine_options,
                         &run->engine, err));
     return infer_capture_attach(&run->capture, run->engine, err);
@@ -371,7 +258,7 @@ enum status infer_run_prepare(struct infer_run *run, struct error *err)
     TRY(infer_capture_open(&run->capture, &settings->taps, settings->tap_folder,
                            settings->logits_path, settings->allow_nan, err));
     TRY(check_values(run, err));
-    TRY(begin_opening(run, err));
+    TRY(infer_opening_begin(run, err));
     TRY(encode_prompts(run, err));
     TRY(infer_grammar_open(settings, run->tokenizer, &run->grammar, err));
     TRY(open_engine(run, err));
@@ -400,7 +287,7 @@ enum status infer_run_prepare_chat(struct infer_run *run, struct error *err)
     TRY(gguf_open(settings->model, &run->file, err));
     TRY(check_model(run, err));
     TRY(check_values(run, err));
-    TRY(begin_opening(run, err));
+    TRY(infer_opening_begin(run, err));
     TRY(tokenizer_create(run->file, &run->tokenizer, err));
     return open_engine(run, err);
 }
