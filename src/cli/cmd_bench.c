@@ -7,12 +7,12 @@
 #include "cli/bench_cost.h"
 #include "cli/bench_measure.h"
 #include "cli/bench_report.h"
+#include "cli/bench_settings.h"
 #include "cli/bench_tests.h"
 #include "cli/cli.h"
 #include "cli/default_model.h"
 #include "cli/device_choice.h"
 #include "cli/engine_load.h"
-#include "cli/model_options.h"
 
 #include "base/parallel.h"
 #include "base/size.h"
@@ -24,77 +24,13 @@
 #include <strings.h>
 #include <time.h>
 
-struct settings {
-    const char *model, *device, *kv_type, *key_type, *value_type, *form, *gpu_layers, *flash;
-    const char *prompts, *generates, *depths, *audit, *flight, *inject;
-    struct cli_text_list pairs;
-    uint32_t repeats, threads, batch, micro_batch, sequences;
-    bool json, no_warmup, list_devices, audit_cost;
-};
-
-static const struct settings defaults = { .device = "auto",
-                                          .form = "md",
-                                          .prompts = "512",
-                                          .generates = "128",
-                                          .depths = "0",
-                                          .repeats = 5,
-                                          .sequences = 1 };
-
-#define AT(field) offsetof(struct settings, field)
-
-static const struct cli_option options[] = {
-    { "--model|-m", "FILE", CLI_TEXT, AT(model),
-      "model to measure (GGUF; default: the one that comes with greta)", NULL, true },
-    { "--n-prompt|-p", "N,...", CLI_TEXT, AT(prompts),
-      "tokens of the prompt tests (default: 512; 0: none)", NULL, false },
-    { "--n-gen|-n", "N,...", CLI_TEXT, AT(generates),
-      "tokens of the generation tests (default: 128; 0: none)", NULL, false },
-    { "--pg|-pg", "P,G", CLI_TEXT_LIST, AT(pairs), "a prompt of P tokens, then G generated", NULL,
-      false },
-    { "--n-depth|-d", "N,...", CLI_TEXT, AT(depths),
-      "tokens of context before each test (default: 0)", NULL, false },
-    { "--repetitions|-r", "N", CLI_U32, AT(repeats), "times each test is run (default: 5)", NULL,
-      false },
-    { "--no-warmup", NULL, CLI_FLAG, AT(no_warmup), "measure from the first run on", NULL, false },
-    { "--threads|-t", "N", CLI_U32, AT(threads), "threads (default: all processors)", NULL, false },
-    { "--batch-size|-b", "N", CLI_U32, AT(batch), "prompt tokens at a time (default: 2048)", NULL,
-      false },
-    { "--ubatch-size|-ub", "N", CLI_U32, AT(micro_batch),
-      "the same; the smaller of the two is used (default: 512, on a GPU 2048)", NULL, false },
-    { "--parallel|-npl", "N", CLI_U32, AT(sequences),
-      "sequences decoded at once, each after its own prompt; the speed is their total (default: 1)",
-      NULL, false },
-    CLI_CACHE_TYPE_OPTIONS,
-    { "--device|-dev", "NAME", CLI_TEXT, AT(device), "host, cuda:N, hip:N or auto (the default)",
-      NULL, false },
-    { "--list-devices", NULL, CLI_FLAG, AT(list_devices),
-      "list the devices and exit (greta devices)", NULL, false },
-    { "--n-gpu-layers|-ngl", "N", CLI_TEXT, AT(gpu_layers),
-      "0: run on the host; otherwise the device gets all layers, never a part", NULL, false },
-    { "--flash-attn|-fa", "MODE", CLI_TEXT, AT(flash),
-      "ignored, for compatibility: attention never holds a whole matrix", "on off auto 0 1",
-      false },
-    { "--output|-o", "FORM", CLI_TEXT, AT(form), "form of the results (default: md)", BENCH_FORMS,
-      false },
-    { "--audit", "LEVEL", CLI_TEXT, AT(audit), CLI_AUDIT_HELP, CLI_AUDIT_LEVELS, false },
-    { "--flight", "FILE", CLI_TEXT, AT(flight), CLI_FLIGHT_HELP, NULL, true },
-    { "--inject", "FAULT", CLI_TEXT, AT(inject),
-      "plant a fault, to see what --audit reports (see greta infer --inject)", NULL,
-      CLI_COMPLETES_FAULT },
-    { "--audit-cost", NULL, CLI_FLAG, AT(audit_cost),
-      "measure what --audit adds to generation: off, log and guard in turn, -r rounds of -n tokens",
-      NULL, false },
-    { "--json", NULL, CLI_FLAG, AT(json), "the same as -o json: an array, the keys of llama-bench",
-      NULL, false },
-};
-
 #define REPEAT_LIMIT 1000u
 #define BATCH_DEFAULT 2048u
 #define SEQUENCE_LIMIT 4096u
 
 struct bench {
     const struct cli_invocation *invocation;
-    const struct settings *settings;
+    const struct bench_settings *settings;
     struct default_model bundled;
     const char *model; /* path of the named or the bundled model */
     struct bench_tests tests;
@@ -144,7 +80,7 @@ static void release(struct bench *bench)
 
 /* ---- The model ------------------------------------------------------------------------------ */
 
-static uint32_t batch_asked(const struct settings *settings)
+static uint32_t batch_asked(const struct bench_settings *settings)
 {
     return settings->batch ? settings->batch : BATCH_DEFAULT;
 }
@@ -152,7 +88,7 @@ static uint32_t batch_asked(const struct settings *settings)
 /* Lists the tests and picks the device; opens nothing but the file. */
 static enum status prepare_model(struct bench *bench, struct error *err)
 {
-    const struct settings *settings = bench->settings;
+    const struct bench_settings *settings = bench->settings;
     if (settings->sequences < 1 || settings->sequences > SEQUENCE_LIMIT)
         return error_set(err, STATUS_USAGE, "--parallel: expected 1 to %u sequences, found %u",
                          SEQUENCE_LIMIT, settings->sequences);
@@ -201,7 +137,7 @@ static uint64_t most_steps(const struct bench *bench)
 
 static enum status open_model(struct bench *bench, struct error *err)
 {
-    const struct settings *settings = bench->settings;
+    const struct bench_settings *settings = bench->settings;
     struct device_options device_options = { .thread_count = settings->threads,
                                              .gpu_image = ops_gpu_image() };
     if (settings->inject) {
@@ -234,7 +170,7 @@ static enum status open_model(struct bench *bench, struct error *err)
 static enum status run_tests(struct bench *bench, struct bench_report *report,
                              struct cli_progress *progress, struct error *err)
 {
-    const struct settings *settings = bench->settings;
+    const struct bench_settings *settings = bench->settings;
     struct bench_result result = { .model_path = bench->model,
                                    .file = bench->file,
                                    .report = &bench->report,
@@ -269,7 +205,7 @@ static enum status finish(struct bench *bench, struct bench_report *report, stru
     return status;
 }
 
-static enum bench_form form_of(const struct settings *settings)
+static enum bench_form form_of(const struct bench_settings *settings)
 {
     static const char *const names[] = {
         [BENCH_MD] = "md", [BENCH_JSON] = "json", [BENCH_JSONL] = "jsonl", [BENCH_CSV] = "csv"
@@ -283,7 +219,7 @@ static enum bench_form form_of(const struct settings *settings)
 
 static enum status measure_audit(struct bench *bench, struct error *err)
 {
-    const struct settings *settings = bench->settings;
+    const struct bench_settings *settings = bench->settings;
     struct bench_cost_request request = { .invocation = bench->invocation,
                                           .file = bench->file,
                                           .report = &bench->report,
@@ -301,7 +237,7 @@ static enum status measure_audit(struct bench *bench, struct error *err)
 
 static enum status run_all(struct bench *bench, struct error *err)
 {
-    const struct settings *settings = bench->settings;
+    const struct bench_settings *settings = bench->settings;
     TRY(default_model_path(settings->model, &bench->bundled, &bench->model, err));
     if (settings->repeats == 0 || settings->repeats > REPEAT_LIMIT)
         return error_set(err, STATUS_USAGE, "--repetitions: expected 1 to %u, found %u",
@@ -351,7 +287,7 @@ static enum cli_exit exit_of(const struct bench *bench, enum status status, cons
 
 static enum cli_exit run_bench(const struct cli_invocation *invocation)
 {
-    const struct settings *settings = invocation->settings;
+    const struct bench_settings *settings = invocation->settings;
     struct error err;
     if (settings->list_devices)
         return cli_list_devices(invocation, settings->json);
@@ -392,9 +328,9 @@ const struct cli_command cli_bench = {
                 "  greta bench -m model.gguf -p 512 -n 128\n"
                 "  greta bench -m model.gguf -p 0 -n 64 -d 0,2048 -o json   # short and long "
                 "context\n",
-    .options = options,
-    .option_count = COUNT_OF(options),
-    .settings_bytes = sizeof(defaults),
-    .defaults = &defaults,
+    .options = bench_options,
+    .option_count = BENCH_OPTION_COUNT,
+    .settings_bytes = sizeof(bench_defaults),
+    .defaults = &bench_defaults,
     .run = run_bench,
 };
