@@ -5,6 +5,8 @@
  * keeps the lines of one copy together. */
 #include "cli/audit_sink.h"
 
+#include "cli/audit_sink_words.h"
+
 #include "base/clock.h"
 
 #include <errno.h>
@@ -44,98 +46,12 @@ struct audit_sink {
     struct allocation *allocations; /* BUFFER_LIMIT of them, for debug */
 };
 
-/* ---- Words ---------------------------------------------------------------------------------- */
-
-#define WORDS_BYTES 192
-
-static bool is_of(const struct audit_sink *sink, const char *kind)
-{
-    return strcmp(sink->kind, kind) == 0;
-}
-
-/* Codes that a copy or a wait may return; CUDA and HIP use the same numbers. */
-static const struct {
-    int32_t code;
-    const char *cuda, *hip, *words;
-} runtime_codes[] = {
-    { 1, "CUDA_ERROR_INVALID_VALUE", "hipErrorInvalidValue", "invalid argument" },
-    { 2, "CUDA_ERROR_OUT_OF_MEMORY", "hipErrorOutOfMemory", "out of memory" },
-    { 700, "CUDA_ERROR_ILLEGAL_ADDRESS", "hipErrorIllegalAddress",
-      "an illegal memory access was encountered" },
-    { 702, "CUDA_ERROR_LAUNCH_TIMEOUT", "hipErrorLaunchTimeOut",
-      "the launch timed out and was terminated" },
-    { 710, "CUDA_ERROR_ASSERT", "hipErrorAssert", "device-side assert triggered" },
-    { 719, "CUDA_ERROR_LAUNCH_FAILED", "hipErrorLaunchFailure", "unspecified launch failure" },
-    { 999, "CUDA_ERROR_UNKNOWN", "hipErrorUnknown", "unknown error" },
-};
-
-static bool is_of_runtime(const struct event *event)
-{
-    return event->domain == EVENT_ERROR_CUDA || event->domain == EVENT_ERROR_HIP ||
-           event->domain == EVENT_ERROR_RUNTIME;
-}
-
-/* One word: the runtime's name for its own code; if it gave none, what greta did. */
-static const char *result_name(const struct audit_sink *sink, const struct event *event,
-                               char words[WORDS_BYTES])
-{
-    if (event->outcome == EVENT_DONE)
-        return is_of(sink, "cuda") ? "CUDA_SUCCESS" : is_of(sink, "hip") ? "hipSuccess" : "success";
-    if (is_of_runtime(event)) {
-        for (size_t i = 0; i < COUNT_OF(runtime_codes); i++)
-            if (runtime_codes[i].code == event->code)
-                return event->domain == EVENT_ERROR_HIP ? runtime_codes[i].hip
-                                                        : runtime_codes[i].cuda;
-        snprintf(words, WORDS_BYTES, "%s_error_%" PRId32, sink->kind, event->code);
-    } else if (event->outcome == EVENT_REFUSED) {
-        snprintf(words, WORDS_BYTES, "refused_by_greta(%s)", event_check_name(event->check));
-    } else if (event->domain == EVENT_ERROR_ERRNO) {
-        snprintf(words, WORDS_BYTES, "errno_%" PRId32, event->code);
-    } else {
-        return status_name((enum status)event->code);
-    }
-    return words;
-}
-
-/* The same as a sentence. */
-static const char *error_text(const struct audit_sink *sink, const struct event *event,
-                              char words[WORDS_BYTES])
-{
-    char name[WORDS_BYTES];
-    if (is_of_runtime(event)) {
-        for (size_t i = 0; i < COUNT_OF(runtime_codes); i++)
-            if (runtime_codes[i].code == event->code)
-                return runtime_codes[i].words;
-        snprintf(words, WORDS_BYTES, "%s", result_name(sink, event, name));
-    } else if (event->check == EVENT_CHECK_LOST) {
-        snprintf(words, WORDS_BYTES,
-                 "refused by greta: the device was already lost (event %" PRIu64
-                 "); the runtime was not called",
-                 event->cause_id);
-    } else if (event->outcome == EVENT_REFUSED) {
-        snprintf(words, WORDS_BYTES,
-                 "refused by greta: %s: expected %" PRIu64 ", found %" PRIu64
-                 "; the runtime was not called",
-                 event_check_name(event->check), event->expected, event->found);
-    } else if (event->domain == EVENT_ERROR_GRETA && event->code == STATUS_LOST) {
-        return "an illegal memory access was encountered";
-    } else {
-        snprintf(words, WORDS_BYTES, "failed in greta: %s", result_name(sink, event, name));
-    }
-    return words;
-}
-
-static const char *error_key(const struct audit_sink *sink)
-{
-    return is_of(sink, "hip") ? "hipError" : is_of(sink, "cuda") ? "cudaError" : "error";
-}
+/* ---- Lines ---------------------------------------------------------------------------------- */
 
 static const char *name_of(const struct event_scope *scope)
 {
     return scope->tensor[0] ? scope->tensor : "unnamed";
 }
-
-/* ---- Lines ---------------------------------------------------------------------------------- */
 
 static void write_time(const struct audit_sink *sink, FILE *out, uint64_t clock)
 {
@@ -160,9 +76,9 @@ static void write_end(struct audit_sink *sink, const struct copy *copy, const st
 {
     fprintf(sink->log, "[D2H_AUDIT_END] op_id=%" PRIu64 " ", copy->op_id);
     write_time(sink, sink->log, event->end_ns);
-    char words[WORDS_BYTES];
+    char words[AUDIT_SINK_WORDS_BYTES];
     fprintf(sink->log, " stream=0x%" PRIx32 " result=%s tensor=%s\n", copy->stream_index,
-            result_name(sink, event, words), name_of(&copy->scope));
+            audit_sink_result(sink->kind, event, words), name_of(&copy->scope));
     sink->failed |= fflush(sink->log) != 0;
 }
 
@@ -201,17 +117,18 @@ static void tell_success(struct audit_sink *sink, const struct copy *copy,
     if (sink->trace)
         fprintf(stderr, "[D2H TRACE] %s:after\n  dst_ptr=0x%" PRIx64 "\n  bytes=%" PRIu64 "\n",
                 name_of(&copy->scope), copy->target, copy->bytes);
-    char words[WORDS_BYTES];
+    char words[AUDIT_SINK_WORDS_BYTES];
     if (sink->debug)
-        fprintf(stderr, "[D2H SAFE] async copy succeeded: %s\n", result_name(sink, event, words));
+        fprintf(stderr, "[D2H SAFE] async copy succeeded: %s\n",
+                audit_sink_result(sink->kind, event, words));
 }
 
 /* An error from before the copy is not the copy's. */
 static void tell_failure(struct audit_sink *sink, const struct copy *copy,
                          const struct event *event)
 {
-    char words[WORDS_BYTES];
-    const char *text = error_text(sink, event, words);
+    char words[AUDIT_SINK_WORDS_BYTES];
+    const char *text = audit_sink_error(sink->kind, event, words);
     bool before = event->kind == EVENT_COPY_OUT && event->cause_id; /* the fault's event */
     const char *what = event->outcome == EVENT_REFUSED ? "Not copied:"
                        : before                        ? "Stream sync failed before"
@@ -220,8 +137,8 @@ static void tell_failure(struct audit_sink *sink, const struct copy *copy,
         fprintf(stderr,
                 "[D2H FATAL] %s:FAILED\n  src_ptr=0x%" PRIx64 "\n  dst_ptr=0x%" PRIx64
                 "\n  bytes=%" PRIu64 "\n  %s=%s\n",
-                name_of(&copy->scope), copy->source, copy->target, copy->bytes, error_key(sink),
-                text);
+                name_of(&copy->scope), copy->source, copy->target, copy->bytes,
+                audit_sink_error_key(sink->kind), text);
     if (sink->debug)
         fprintf(stderr, "[D2H SAFE] %s %s: %s\n", what, name_of(&copy->scope), text);
 }
