@@ -2,6 +2,7 @@
 #include "campaign/shadow.h"
 
 #include "campaign/shadow_compare.h"
+#include "campaign/shadow_packed.h"
 #include "campaign/shadow_weights.h"
 #include "device/all/all.h"
 #include "device/kernel.h"
@@ -9,21 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Buffers that hold packed rows; an engine has one. */
-#define PACKED_LIMIT 8u
-
 /* A buffer of the host that grows as it is needed. */
 struct mirror {
     struct device_buffer buffer;
     uint64_t bytes;
-};
-
-/* What the packed rows of a buffer were packed from. */
-struct packed_rows {
-    uint32_t buffer_index; /* of the device; 0: none */
-    struct shape shape;    /* F32 [k, tokens] */
-    float *values;         /* owned */
-    enum ops_op op;        /* that packed them */
 };
 
 struct shadow {
@@ -33,7 +23,7 @@ struct shadow {
     struct ops_watch watch;
     struct mirror mirrors[DEVICE_OPERAND_LIMIT], plain;
     struct shadow_weights weights;
-    struct packed_rows packed[PACKED_LIMIT];
+    struct shadow_packed packed;
     /* For the launch that runs. */
     struct device_view views[DEVICE_OPERAND_LIMIT]; /* on the host */
     bool comparable;
@@ -118,14 +108,6 @@ static bool find_same(const struct device_launch *launch, uint8_t operand, uint8
     return false;
 }
 
-static struct packed_rows *find_packed(struct shadow *shadow, const struct device_view *packed)
-{
-    for (size_t i = 0; i < PACKED_LIMIT; i++)
-        if (shadow->packed[i].buffer_index == packed->buffer.index)
-            return &shadow->packed[i];
-    return NULL;
-}
-
 /* The rows a matmul reads, as they were before they were packed; in the mirror `plain`. The packed
  * operand becomes scratch, large enough for any format: no one needs more than F32 rows and a
  * little for each block. */
@@ -133,7 +115,7 @@ static enum status mirror_packed(struct shadow *shadow, const struct device_laun
                                  uint8_t packed, struct device_view *ret_plain, struct error *err)
 {
     const struct device_view *view = &launch->operands[packed];
-    const struct packed_rows *rows = find_packed(shadow, view);
+    const struct packed_rows *rows = shadow_packed_find(&shadow->packed, view);
     shadow->comparable = rows && rows->shape.dims[1] == view->shape.dims[1];
     if (!shadow->comparable)
         return STATUS_OK;
@@ -186,31 +168,6 @@ static enum status before(void *context, const struct ops_target *target, enum o
 
 /* ---- After it ------------------------------------------------------------------------------- */
 
-/* What is packed now was packed from these rows. */
-static enum status remember_rows(struct shadow *shadow, const struct ops_target *target,
-                                 enum ops_op op, const struct device_launch *launch,
-                                 struct error *err)
-{
-    uint8_t plain, packed;
-    if (!ops_packing_operands(op, &plain, &packed) || !launch->operands[packed].buffer.index)
-        return STATUS_OK;
-    struct packed_rows *rows = find_packed(shadow, &launch->operands[packed]);
-    for (size_t i = 0; !rows && i < PACKED_LIMIT; i++)
-        if (!shadow->packed[i].buffer_index)
-            rows = &shadow->packed[i];
-    uint64_t bytes;
-    if (!rows || !dense_bytes(&launch->operands[plain], &bytes))
-        return STATUS_OK; /* the matmul that reads them is counted as not compared */
-    float *values = malloc((size_t)bytes);
-    if (!values)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the rows of a matmul");
-    free(rows->values);
-    *rows = (struct packed_rows){ launch->operands[packed].buffer.index,
-                                  launch->operands[plain].shape, values, op };
-    return device_read(shadow->device, target->stream, &launch->operands[plain], values,
-                       DEVICE_HERE, err);
-}
-
 /* The type of a matmul's weights, or of the cache that an op writes; F32 for all others. */
 static enum dtype dtype_of(enum ops_op op, const struct shadow *shadow, uint8_t operand)
 {
@@ -254,7 +211,8 @@ static enum status compare_output(struct shadow *shadow, const struct ops_target
                                   .operand = launch->contract->operands[operand].name };
     uint8_t packed;
     const struct packed_rows *rows = ops_packed_input(op, &packed)
-                                         ? find_packed(shadow, &launch->operands[packed])
+                                         ? shadow_packed_find(&shadow->packed,
+                                                              &launch->operands[packed])
                                          : NULL;
     if (rows)
         place.packed_by = ops_contract(rows->op)->name;
@@ -309,7 +267,7 @@ static enum status after(void *context, const struct ops_target *target, enum op
         return STATUS_OK;
     if (ops_can_run_again(op))
         TRY(compare_launch(shadow, target, op, launch, err));
-    return remember_rows(shadow, target, op, launch, err);
+    return shadow_packed_remember(&shadow->packed, shadow->device, target->stream, op, launch, err);
 }
 
 /* ---- Life ----------------------------------------------------------------------------------- */
@@ -342,8 +300,7 @@ void shadow_destroy(struct shadow *shadow)
     if (!shadow)
         return;
     device_close(shadow->host);
-    for (size_t i = 0; i < PACKED_LIMIT; i++)
-        free(shadow->packed[i].values);
+    shadow_packed_release(&shadow->packed);
     for (size_t i = 0; i < COUNT_OF(shadow->bytes); i++)
         free(shadow->bytes[i]);
     shadow_weights_release(&shadow->weights);
