@@ -11,43 +11,17 @@
  *
  * Every value is a small whole number, so results are exact on any device and are compared with
  * what the host computes. Everything is ordered by marks alone: leaving one out is a race. */
-#include "campaign/worker.h"
-
-#include "base/clock.h"
+#include "campaign/work_streams_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TABLE_ROWS 13u
-#define PICKED_ROWS 7u
-#define WIDTH_LEAST 33u
-#define WIDTH_STEPS 5u     /* widths cycle through so many odd numbers, one per resize */
 #define RESIZE_INTERVAL 4u /* rounds between resizes */
 #define PARTS (WORKER_SLOT_COUNT - 2)
 
-struct work_streams {
-    struct worker *worker;
-    struct device *device;
-    struct device_stream compute, second, copy;
-    struct device_mark arrived, picked_done, totalled, chosen;
-    struct device_graph graph;
-    bool has_graph;
-    uint32_t width;
-    struct device_view table, rows, picked, total, echo, shadow, best;
-    float *host_table;    /* [width, TABLE_ROWS] */
-    float *host_expected; /* [width, PICKED_ROWS] */
-    int32_t host_rows[PICKED_ROWS];
-    int32_t round;
-    uint64_t random; /* where values come from */
-    uint64_t pauses; /* where pauses come from: values must not depend on them */
-    struct stress_draw draw;
-};
+/* ---- Labels --------------------------------------------------------------------------------- */
 
-/* ---- Parts ---------------------------------------------------------------------------------- */
-
-/* Steps of a round, as calls are labelled with. */
-enum { STEP_IN, STEP_COMPUTE, STEP_TOTAL, STEP_OUT, STEP_GUEST, STEP_COUNT };
 const uint64_t work_streams_step_count = STEP_COUNT;
 
 const char *const work_streams_labels[] = {
@@ -56,102 +30,20 @@ const char *const work_streams_labels[] = {
 };
 const size_t work_streams_label_count = COUNT_OF(work_streams_labels);
 
-static void label(struct work_streams *work, struct device_stream stream, int32_t step,
-                  const char *tensor)
-{
-    struct event_scope scope = { .step = step, .layer = -1 };
-    event_set_text(scope.tensor, sizeof(scope.tensor), tensor);
-    device_scope_set(work->device, stream, &scope);
-    stress_pause(&work->draw, &work->pauses);
-}
-
-static struct ops_target target_on(struct work_streams *work, struct device_stream stream,
-                                   struct device_site site)
-{
-    return (struct ops_target){ &work->worker->ops, stream, site };
-}
-
-static enum status make_view(struct work_streams *work, const char *name, enum dtype dtype,
-                             uint64_t width, uint64_t rows, struct device_view *ret_view,
-                             struct error *err)
-{
-    uint64_t dims[] = { width, rows };
-    struct device_view view = { .dtype = dtype,
-                                .shape = dtype == DTYPE_I32 ? shape_make(1, &rows)
-                                                            : shape_make(2, dims) };
-    TRY(device_buffer_create(work->device, (dtype == DTYPE_I32 ? 1 : width) * rows * sizeof(float),
-                             name, DEVICE_HERE, &view.buffer, err));
-    *ret_view = view;
-    return STATUS_OK;
-}
-
-static void drop_view(struct work_streams *work, struct device_view *view)
-{
-    struct device_buffer buffer = view->buffer;
-    *view = (struct device_view){ 0 };
-    if (buffer.index)
-        device_buffer_destroy(work->device, buffer, DEVICE_HERE);
-}
-
-static enum status record_graph(struct work_streams *work, struct error *err)
-{
-    struct ops_target target = target_on(work, work->second, DEVICE_HERE);
-    label(work, work->second, STEP_TOTAL, "streams.graph");
-    TRY(device_graph_begin(work->device, work->second, DEVICE_HERE, err));
-    enum status status = device_fill(work->device, work->second, &work->echo, 0, DEVICE_HERE, err);
-    if (!status)
-        status = ops_add(&target, &work->echo, &work->picked, err);
-    if (!status)
-        status = ops_add(&target, &work->total, &work->echo, err);
-    if (!status)
-        status = device_copy_within(work->device, work->second, &work->shadow, &work->total,
-                                    DEVICE_HERE, err);
-    struct error second;
-    enum status ended = device_graph_end(work->device, work->second, DEVICE_HERE, &work->graph,
-                                         status ? &second : err);
-    work->has_graph = !ended;
-    return status ? status : ended;
-}
-
-static void drop_sized(struct work_streams *work)
-{
-    struct device_view *views[] = { &work->table, &work->picked, &work->total, &work->echo,
-                                    &work->shadow };
-    if (work->has_graph) {
-        work->has_graph = false;
-        device_graph_destroy(work->device, work->graph, DEVICE_HERE);
-    }
-    for (size_t i = 0; i < COUNT_OF(views); i++)
-        drop_view(work, views[i]);
-}
-
-/* Everything whose size changes, and the graph that has it baked in. No work is queued. */
-static enum status resize(struct work_streams *work, uint32_t width, struct error *err)
-{
-    drop_sized(work);
-    work->width = width;
-    TRY(make_view(work, "streams.table", DTYPE_F32, width, TABLE_ROWS, &work->table, err));
-    TRY(make_view(work, "streams.picked", DTYPE_F32, width, PICKED_ROWS, &work->picked, err));
-    TRY(make_view(work, "streams.total", DTYPE_F32, width, PICKED_ROWS, &work->total, err));
-    TRY(make_view(work, "streams.echo", DTYPE_F32, width, PICKED_ROWS, &work->echo, err));
-    TRY(make_view(work, "streams.shadow", DTYPE_F32, width, PICKED_ROWS, &work->shadow, err));
-    return record_graph(work, err);
-}
-
 /* ---- A round -------------------------------------------------------------------------------- */
 
 static uint32_t width_of(uint32_t round)
 {
-    return WIDTH_LEAST + 2 * (round / RESIZE_INTERVAL % WIDTH_STEPS);
+    return STREAMS_WIDTH_LEAST + 2 * (round / RESIZE_INTERVAL % STREAMS_WIDTH_STEPS);
 }
 
 static void make_values(struct work_streams *work)
 {
     uint32_t width = work->width;
-    for (uint32_t i = 0; i < width * TABLE_ROWS; i++)
+    for (uint32_t i = 0; i < width * STREAMS_TABLE_ROWS; i++)
         work->host_table[i] = (float)(stress_random(&work->random) % 1000);
-    for (uint32_t r = 0; r < PICKED_ROWS; r++) {
-        work->host_rows[r] = (int32_t)(stress_random(&work->random) % TABLE_ROWS);
+    for (uint32_t r = 0; r < STREAMS_PICKED_ROWS; r++) {
+        work->host_rows[r] = (int32_t)(stress_random(&work->random) % STREAMS_TABLE_ROWS);
         for (uint32_t c = 0; c < width; c++)
             work->host_expected[r * width + c] =
                 2 * work->host_table[(uint32_t)work->host_rows[r] * width + c];
@@ -161,10 +53,11 @@ static void make_values(struct work_streams *work)
 static enum status copy_values_in(struct work_streams *work, struct error *err)
 {
     struct device *device = work->device;
-    label(work, work->copy, STEP_IN, "streams.table");
+    streams_label(work, work->copy, STEP_IN, "streams.table");
     TRY(device_copy_in(device, work->copy, &work->table, work->host_table,
-                       (uint64_t)work->width * TABLE_ROWS * sizeof(float), DEVICE_HERE, err));
-    label(work, work->copy, STEP_IN, "streams.rows");
+                       (uint64_t)work->width * STREAMS_TABLE_ROWS * sizeof(float), DEVICE_HERE,
+                       err));
+    streams_label(work, work->copy, STEP_IN, "streams.rows");
     TRY(device_copy_in(device, work->copy, &work->rows, work->host_rows, sizeof(work->host_rows),
                        DEVICE_HERE, err));
     return device_mark_record(device, work->copy, work->arrived, DEVICE_HERE, err);
@@ -173,21 +66,21 @@ static enum status copy_values_in(struct work_streams *work, struct error *err)
 static enum status compute(struct work_streams *work, struct error *err)
 {
     struct device *device = work->device;
-    struct ops_target target = target_on(work, work->compute, DEVICE_HERE);
-    label(work, work->compute, STEP_COMPUTE, "streams.picked");
+    struct ops_target target = streams_target(work, work->compute, DEVICE_HERE);
+    streams_label(work, work->compute, STEP_COMPUTE, "streams.picked");
     TRY(device_mark_wait(device, work->compute, work->arrived, DEVICE_HERE, err));
     TRY(ops_gather_rows(&target, &work->table, &work->rows, &work->picked, err));
     TRY(device_mark_record(device, work->compute, work->picked_done, DEVICE_HERE, err));
-    label(work, work->compute, STEP_COMPUTE, "streams.best");
+    streams_label(work, work->compute, STEP_COMPUTE, "streams.best");
     TRY(ops_argmax(&target, &work->picked, &work->best, NULL, err));
     TRY(device_mark_record(device, work->compute, work->chosen, DEVICE_HERE, err));
 
-    target = target_on(work, work->second, DEVICE_HERE);
-    label(work, work->second, STEP_TOTAL, "streams.total");
+    target = streams_target(work, work->second, DEVICE_HERE);
+    streams_label(work, work->second, STEP_TOTAL, "streams.total");
     TRY(device_mark_wait(device, work->second, work->picked_done, DEVICE_HERE, err));
     TRY(device_fill(device, work->second, &work->total, 0, DEVICE_HERE, err));
     TRY(ops_add(&target, &work->total, &work->picked, err));
-    label(work, work->second, STEP_TOTAL, "streams.graph");
+    streams_label(work, work->second, STEP_TOTAL, "streams.graph");
     TRY(device_graph_replay(device, work->second, work->graph, DEVICE_HERE, err));
     return device_mark_record(device, work->second, work->totalled, DEVICE_HERE, err);
 }
@@ -219,7 +112,7 @@ static enum status redeem(struct work_streams *work, struct device_ticket ticket
 /* Part i of the shadow: all but the last have equal, odd lengths. */
 static struct device_view part_of(const struct work_streams *work, uint32_t i, uint64_t *ret_at)
 {
-    uint64_t values = (uint64_t)work->width * PICKED_ROWS, each = values / PARTS;
+    uint64_t values = (uint64_t)work->width * STREAMS_PICKED_ROWS, each = values / PARTS;
     uint64_t count = i + 1 == PARTS ? values - each * (PARTS - 1) : each;
     struct device_view part = work->shadow;
     part.shape = shape_make(1, &count);
@@ -234,8 +127,8 @@ static enum status copy_results_out(struct work_streams *work, struct error *err
     struct device_ticket tickets[PARTS + 1];
     uint32_t held = 0;
     enum status status;
-    label(work, work->copy, STEP_OUT, "streams.shadow");
-    label(work, work->second, STEP_OUT, "streams.shadow");
+    streams_label(work, work->copy, STEP_OUT, "streams.shadow");
+    streams_label(work, work->second, STEP_OUT, "streams.shadow");
     status = device_mark_wait(device, work->copy, work->totalled, DEVICE_HERE, err);
     for (uint32_t i = 0; i < PARTS && !status; i++) {
         uint64_t at;
@@ -245,7 +138,7 @@ static enum status copy_results_out(struct work_streams *work, struct error *err
         held += !status;
     }
     if (!status) {
-        label(work, work->copy, STEP_OUT, "streams.best");
+        streams_label(work, work->copy, STEP_OUT, "streams.best");
         status = device_mark_wait(device, work->copy, work->chosen, DEVICE_HERE, err);
     }
     if (!status) {
@@ -255,8 +148,8 @@ static enum status copy_results_out(struct work_streams *work, struct error *err
     for (uint32_t i = 0; i < held && !status; i++) {
         uint64_t at, bytes;
         if (i == PARTS) {
-            int32_t best[PICKED_ROWS];
-            for (uint32_t r = 0; r < PICKED_ROWS; r++) {
+            int32_t best[STREAMS_PICKED_ROWS];
+            for (uint32_t r = 0; r < STREAMS_PICKED_ROWS; r++) {
                 const float *row = work->host_expected + r * work->width;
                 best[r] = 0;
                 for (uint32_t c = 1; c < work->width; c++)
@@ -284,11 +177,11 @@ static enum status pass_by(struct work_streams *work, struct error *err)
     TRY(device_buffer_create(device, bytes, "streams.guest", DEVICE_HERE, &guest.buffer, err));
     guest.dtype = DTYPE_I8;
     guest.shape = shape_make(1, &bytes);
-    label(work, work->copy, STEP_GUEST, "streams.guest");
+    streams_label(work, work->copy, STEP_GUEST, "streams.guest");
     enum status status = device_fill(device, work->copy, &guest, 1, DEVICE_HERE, err);
     if (!status)
         status = device_stream_sync(device, work->copy, DEVICE_HERE, err);
-    drop_view(work, &guest);
+    streams_drop_view(work, &guest);
     return status;
 }
 
@@ -298,7 +191,7 @@ static enum status run_round(struct work_streams *work, struct error *err)
         TRY(device_stream_sync(work->device, work->compute, DEVICE_HERE, err));
         TRY(device_stream_sync(work->device, work->second, DEVICE_HERE, err));
         TRY(device_stream_sync(work->device, work->copy, DEVICE_HERE, err));
-        TRY(resize(work, width_of((uint32_t)work->round), err));
+        TRY(streams_parts_resize(work, width_of((uint32_t)work->round), err));
     }
     make_values(work);
     TRY(copy_values_in(work, err));
@@ -309,29 +202,6 @@ static enum status run_round(struct work_streams *work, struct error *err)
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
-static enum status open_parts(struct work_streams *work, struct error *err)
-{
-    struct device *device = work->device;
-    uint32_t widest = WIDTH_LEAST + 2 * WIDTH_STEPS;
-    work->host_table = calloc((size_t)widest * TABLE_ROWS, sizeof(float));
-    work->host_expected = calloc((size_t)widest * PICKED_ROWS, sizeof(float));
-    if (!work->host_table || !work->host_expected)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the streams workload");
-    TRY(device_stream_create(device, DEVICE_HERE, &work->compute, err));
-    work->second = work->copy = work->compute;
-    if (!work->worker->job->single_stream) {
-        TRY(device_stream_create(device, DEVICE_HERE, &work->second, err));
-        TRY(device_stream_create(device, DEVICE_HERE, &work->copy, err));
-    }
-    TRY(device_mark_create(device, &work->arrived, err));
-    TRY(device_mark_create(device, &work->picked_done, err));
-    TRY(device_mark_create(device, &work->totalled, err));
-    TRY(device_mark_create(device, &work->chosen, err));
-    TRY(make_view(work, "streams.rows", DTYPE_I32, 0, PICKED_ROWS, &work->rows, err));
-    TRY(make_view(work, "streams.best", DTYPE_I32, 0, PICKED_ROWS, &work->best, err));
-    return resize(work, WIDTH_LEAST, err);
-}
-
 enum status work_streams_open(struct worker *worker, struct work_streams **ret_work,
                               struct error *err)
 {
@@ -340,7 +210,7 @@ enum status work_streams_open(struct worker *worker, struct work_streams **ret_w
         return error_set(err, STATUS_NO_MEMORY, "no memory for the streams workload");
     work->worker = worker;
     work->device = worker->device;
-    enum status status = open_parts(work, err);
+    enum status status = streams_parts_open(work, err);
     if (status)
         work_streams_close(work);
     else
@@ -352,21 +222,7 @@ void work_streams_close(struct work_streams *work)
 {
     if (!work)
         return;
-    const struct device_stream streams[] = { work->compute, work->second, work->copy };
-    /* Waits for their work. */
-    for (size_t i = 0; i < COUNT_OF(streams); i++)
-        if (streams[i].index && (i == 0 || streams[i].index != work->compute.index))
-            device_stream_destroy(work->device, streams[i], DEVICE_HERE);
-    drop_sized(work);
-    drop_view(work, &work->rows);
-    drop_view(work, &work->best);
-    const struct device_mark marks[] = { work->arrived, work->picked_done, work->totalled,
-                                         work->chosen };
-    for (size_t i = 0; i < COUNT_OF(marks); i++)
-        if (marks[i].index)
-            device_mark_destroy(work->device, marks[i]);
-    free(work->host_table);
-    free(work->host_expected);
+    streams_parts_close(work);
     free(work);
 }
 
