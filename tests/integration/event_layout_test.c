@@ -5,6 +5,7 @@
  *     event_layout_test --write   writes its section again */
 #include "base/text.h"
 #include "event/flight_layout.h"
+#include "event_layout.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -13,14 +14,9 @@
 
 #define SECTION "\n## Layout\n"
 
-struct field {
-    const char *name;
-    size_t offset, bytes;
-};
-
 /* Fields follow one another with no more between them than alignment asks for: a field that the
  * list forgets is a gap, and fails. */
-static bool add_struct(struct text *out, const char *title, const struct field *fields,
+static bool add_struct(struct text *out, const char *title, const struct layout_field *fields,
                        size_t count, size_t bytes)
 {
     size_t end = 0;
@@ -28,7 +24,7 @@ static bool add_struct(struct text *out, const char *title, const struct field *
     text_addf(out, "\n### %s\n\n%zu bytes.\n\n| byte | bytes | field |\n|---|---|---|\n", title,
               bytes);
     for (size_t i = 0; i < count; i++) {
-        const struct field *field = &fields[i];
+        const struct layout_field *field = &fields[i];
         text_addf(out, "| %zu | %zu | %s |\n", field->offset, field->bytes, field->name);
         complete = complete && field->offset >= end && field->offset - end < 8;
         end = field->offset + field->bytes;
@@ -46,17 +42,17 @@ static bool add_struct(struct text *out, const char *title, const struct field *
 
 static bool add_event(struct text *out)
 {
-    static const struct field scope[] = {
+    static const struct layout_field scope[] = {
         FIELD(event_scope, step),
         FIELD(event_scope, layer),
         FIELD(event_scope, tensor),
     };
-    static const struct field access[] = {
+    static const struct layout_field access[] = {
         FIELD(event_access, address),      FIELD(event_access, bytes),
         FIELD(event_access, buffer_index), FIELD(event_access, generation),
         FIELD(event_access, mode),         FIELD(event_access, operand),
     };
-    static const struct field event[] = {
+    static const struct layout_field event[] = {
         FIELD(event, id),
         FIELD(event, cause_id),
         FIELD(event, begin_ns),
@@ -94,96 +90,9 @@ static bool add_event(struct text *out)
     return complete;
 }
 
-/* What only events of some kinds have; places count from the start of the event. */
-#define PAYLOAD(type, name)                                                                        \
-    {                                                                                              \
-#name, offsetof(struct event, words) + offsetof(struct event_##type, name),                \
-            sizeof(((struct event_##type *)0)->name)                                               \
-    }
-
-static void add_payload(struct text *out, const char *kinds, const struct field *fields,
-                        size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        text_addf(out, "| %s | %zu | %zu | %s |\n", i ? "" : kinds, fields[i].offset,
-                  fields[i].bytes, fields[i].name);
-}
-
-static void add_payloads(struct text *out)
-{
-    text_add(out, "\n### What only events of some kinds have\n\n"
-                  "Other kinds have zeros there.\n\n"
-                  "| kinds | byte | bytes | field |\n|---|---|---|---|\n");
-    static const struct field device[] = { PAYLOAD(device, domain) };
-    static const struct field buffer[] = { PAYLOAD(buffer, bytes),
-                                           PAYLOAD(buffer, imported_address),
-                                           PAYLOAD(buffer, graph_id), PAYLOAD(buffer, buffer_index),
-                                           PAYLOAD(buffer, fill_byte) };
-    static const struct field mark[] = { PAYLOAD(mark, mark) };
-    static const struct field copy[] = { PAYLOAD(copy, bytes),      PAYLOAD(copy, host_address),
-                                         PAYLOAD(copy, graph_id),   PAYLOAD(copy, ticket),
-                                         PAYLOAD(copy, generation), PAYLOAD(copy, state_before),
-                                         PAYLOAD(copy, state_after) };
-    static const struct field module[] = { PAYLOAD(module, kernel_count) };
-    static const struct field launch[] = { PAYLOAD(launch, graph_id), PAYLOAD(launch, ordinal),
-                                           PAYLOAD(launch, name_index),
-                                           PAYLOAD(launch, facts_index) };
-    static const struct field graph[] = { PAYLOAD(graph, handle), PAYLOAD(graph, ordinal),
-                                          PAYLOAD(graph, epoch) };
-    static const struct field ticket[] = {
-        PAYLOAD(ticket, bytes),  PAYLOAD(ticket, host_address), PAYLOAD(ticket, hash),
-        PAYLOAD(ticket, ticket), PAYLOAD(ticket, generation),   PAYLOAD(ticket, waited)
-    };
-    static const struct field trap[] = { PAYLOAD(trap, index), PAYLOAD(trap, bound) };
-    static const struct field fault[] = { PAYLOAD(fault, address), PAYLOAD(fault, node_id),
-                                          PAYLOAD(fault, address_known) };
-    static const struct field canary[] = { PAYLOAD(canary, address), PAYLOAD(canary, offset),
-                                           PAYLOAD(canary, damaged_bytes),
-                                           PAYLOAD(canary, buffer_bytes) };
-    static const struct field run[] = { PAYLOAD(run, iteration), PAYLOAD(run, key) };
-    static const struct field transfer_hash[] = { PAYLOAD(transfer_hash, source_before),
-                                                  PAYLOAD(transfer_hash, source_after),
-                                                  PAYLOAD(transfer_hash, destination),
-                                                  PAYLOAD(transfer_hash, bytes) };
-    static const struct field scan[] = { PAYLOAD(scan, value_count), PAYLOAD(scan, bad_count),
-                                         PAYLOAD(scan, first_bad) };
-    static const struct field source_change[] = { PAYLOAD(source_change, address),
-                                                  PAYLOAD(source_change, bytes),
-                                                  PAYLOAD(source_change, digest_before),
-                                                  PAYLOAD(source_change, digest_now) };
-    static const struct field call[] = { PAYLOAD(call, handle) };
-    static const struct field host_access[] = {
-        PAYLOAD(host_access, address),
-        PAYLOAD(host_access, bytes),
-        PAYLOAD(host_access, copy_address),
-        PAYLOAD(host_access, copy_bytes),
-    };
-    static const struct field host_traps[] = { PAYLOAD(host_traps, state) };
-    static const struct field op_hash[] = { PAYLOAD(op_hash, digest), PAYLOAD(op_hash, when) };
-    add_payload(out, "device-open", device, COUNT_OF(device));
-    add_payload(out, "buffer-create, buffer-destroy", buffer, COUNT_OF(buffer));
-    add_payload(out, "mark-record, mark-wait, mark-sync", mark, COUNT_OF(mark));
-    add_payload(out, "copy-in, copy-out, copy-within, fill", copy, COUNT_OF(copy));
-    add_payload(out, "module-load", module, COUNT_OF(module));
-    add_payload(out, "launch", launch, COUNT_OF(launch));
-    add_payload(out, "graph-begin, graph-end, graph-replay, graph-destroy", graph, COUNT_OF(graph));
-    add_payload(out, "ticket-redeem, ticket-release", ticket, COUNT_OF(ticket));
-    add_payload(out, "trap", trap, COUNT_OF(trap));
-    add_payload(out, "fault", fault, COUNT_OF(fault));
-    add_payload(out, "canary", canary, COUNT_OF(canary));
-    add_payload(out, "run", run, COUNT_OF(run));
-    add_payload(out, "transfer-hash", transfer_hash, COUNT_OF(transfer_hash));
-    add_payload(out, "scan", scan, COUNT_OF(scan));
-    add_payload(out, "source-changed", source_change, COUNT_OF(source_change));
-    add_payload(out, "call", call, COUNT_OF(call));
-    add_payload(out, "op-hash", op_hash, COUNT_OF(op_hash));
-    add_payload(out, "host-access", host_access, COUNT_OF(host_access));
-    add_payload(out, "host-traps", host_traps, COUNT_OF(host_traps));
-}
-
 static bool add_file(struct text *out)
 {
-    static const struct field header[] = {
+    static const struct layout_field header[] = {
         FIELD(flight_header, magic),
         FIELD(flight_header, version),
         FIELD(flight_header, header_bytes),
@@ -210,26 +119,26 @@ static bool add_file(struct text *out)
         FIELD(flight_header, command),
         FIELD(flight_header, checksum),
     };
-    static const struct field counters[] = {
+    static const struct layout_field counters[] = {
         FIELD(flight_counters, closed),          FIELD(flight_counters, dropped_count),
         FIELD(flight_counters, allocation_used), FIELD(flight_counters, graph_used),
         FIELD(flight_counters, stack_used),      FIELD(flight_counters, name_used),
         FIELD(flight_counters, module_used),     FIELD(flight_counters, observed_ns),
         FIELD(flight_counters, observed_count),  FIELD(flight_counters, first_kept_id),
     };
-    static const struct field record[] = {
+    static const struct layout_field record[] = {
         FIELD(flight_record, event),
         FIELD(flight_record, begin_checksum),
         FIELD(flight_record, end_checksum),
     };
-    static const struct field entry[] = {
+    static const struct layout_field entry[] = {
         FIELD(flight_allocation, address),      FIELD(flight_allocation, bytes),
         FIELD(flight_allocation, created_id),   FIELD(flight_allocation, destroyed_id),
         FIELD(flight_allocation, buffer_index), FIELD(flight_allocation, generation),
         FIELD(flight_allocation, device_index), FIELD(flight_allocation, name),
         FIELD(flight_entry, checksum),
     };
-    static const struct field device[] = {
+    static const struct layout_field device[] = {
         FIELD(flight_device, opened_id),
         FIELD(flight_device, kind),
         FIELD(flight_device, name),
@@ -249,22 +158,22 @@ static bool add_file(struct text *out)
 
 static bool add_tables(struct text *out)
 {
-    static const struct field stack[] = {
+    static const struct layout_field stack[] = {
         FIELD(flight_stack, count),
         FIELD(flight_stack, unused),
         FIELD(flight_stack, frames),
         FIELD(flight_stack, checksum),
     };
-    static const struct field name[] = {
+    static const struct layout_field name[] = {
         FIELD(flight_name, text),
         FIELD(flight_name, checksum),
     };
-    static const struct field module[] = {
+    static const struct layout_field module[] = {
         FIELD(flight_module, start),          FIELD(flight_module, end),
         FIELD(flight_module, bias),           FIELD(flight_module, path),
         FIELD(flight_module_entry, checksum),
     };
-    static const struct field launch[] = {
+    static const struct layout_field launch[] = {
         FIELD(flight_launch, event_id),      FIELD(flight_launch, context),
         FIELD(flight_launch, number_least),  FIELD(flight_launch, number_most),
         FIELD(flight_launch, grid),          FIELD(flight_launch, block),
@@ -272,22 +181,22 @@ static bool add_tables(struct text *out)
         FIELD(flight_launch, argument_bytes), FIELD(flight_launch, ranges),
         FIELD(flight_launch_entry, checksum),
     };
-    static const struct field checkpoint[] = {
+    static const struct layout_field checkpoint[] = {
         FIELD(flight_checkpoint_slot, sequence), FIELD(flight_checkpoint_slot, analysed_id),
         FIELD(flight_checkpoint_slot, count),    FIELD(flight_checkpoint_slot, checksum),
         FIELD(flight_checkpoint_slot, bytes),
     };
-    static const struct field stream[] = {
+    static const struct layout_field stream[] = {
         FIELD(crumb_stream, entered),
         FIELD(crumb_stream, finished),
         FIELD(crumb_stream, node),
         FIELD(crumb_stream, unused),
     };
-    static const struct field trap[] = {
+    static const struct layout_field trap[] = {
         FIELD(crumb_trap, launch_id), FIELD(crumb_trap, index),   FIELD(crumb_trap, bound),
         FIELD(crumb_trap, operand),   FIELD(crumb_trap, written),
     };
-    static const struct field page[] = {
+    static const struct layout_field page[] = {
         FIELD(crumb_page, streams),      FIELD(crumb_page, trap_count), FIELD(crumb_page, order),
         FIELD(crumb_page, watched_ns),   FIELD(crumb_page, still_ns),   FIELD(crumb_page, moved_ns),
         FIELD(crumb_page, moved_stream), FIELD(crumb_page, late),       FIELD(crumb_page, unused),
@@ -351,7 +260,7 @@ static bool render(struct text *out)
                           "`src/event/`; a test compares.\n");
     bool complete = add_file(out);
     complete &= add_event(out);
-    add_payloads(out);
+    event_layout_add_payloads(out);
     complete &= add_tables(out);
     add_numbers(out);
     return complete;
