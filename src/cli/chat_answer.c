@@ -10,12 +10,18 @@ static enum status no_memory(struct error *err)
     return error_set(err, STATUS_NO_MEMORY, "no memory for the conversation");
 }
 
+/* An answer that must fit a grammar is all content: it has no place for thoughts or calls. */
+static bool is_constrained(const struct chat_run *chat)
+{
+    return chat->run.grammar.grammar != NULL;
+}
+
 /* What the template is given. */
 static json_t *variables_of(const struct chat_run *chat)
 {
     json_t *variables = json_pack("{s:O, s:O?, s:n, s:b}", "messages", chat->messages, "tools",
                                   chat->tools, "documents", "add_generation_prompt", 1);
-    const char *reasoning = chat->settings.reasoning;
+    const char *reasoning = is_constrained(chat) ? "off" : chat->settings.reasoning;
     if (!variables || strcmp(reasoning, "auto") == 0)
         return variables;
     bool on = strcmp(reasoning, "off") != 0;
@@ -100,7 +106,10 @@ static void on_event(struct answer *answer, const struct session_event *event)
         chat->last.prompt_tokens = event->prompt.total;
     } else if (event->kind == SESSION_TOKEN) {
         chat->last.answer_tokens++;
-        chat_reply_add(&answer->reply, text_for_people(tokenizer, event));
+        if (is_constrained(chat))
+            on_part(answer, CHAT_PART_CONTENT, text_for_people(tokenizer, event));
+        else
+            chat_reply_add(&answer->reply, text_for_people(tokenizer, event));
     } else {
         answer->ended = true;
         answer->reason = event->end.reason;
@@ -147,6 +156,7 @@ static enum status add_request(struct chat_run *chat, const struct tokenizer_ids
         .stops = chat->run.stop_texts,
         .stop_count = settings->stops.count,
         .show_special = true, /* what divides an answer may be control tokens */
+        .grammar = chat->run.grammar.grammar,
     };
     return session_add(chat->session, &request, ret_id, err);
 }
@@ -198,7 +208,8 @@ static enum status keep_answer(struct answer *answer, struct error *err)
     struct text *parts = answer->parts;
     struct chat_run *chat = answer->chat;
     json_t *calls = NULL;
-    TRY(find_calls(answer, &calls, err));
+    if (!is_constrained(chat))
+        TRY(find_calls(answer, &calls, err));
     enum status status = chat_say(chat, "assistant", text_get(&parts[CHAT_PART_CONTENT]), err);
     json_t *message = json_array_get(chat->messages, json_array_size(chat->messages) - 1);
     if (!status && parts[CHAT_PART_REASONING].length)

@@ -197,18 +197,28 @@ static enum status check_settings(const struct infer_settings *settings, struct 
         { "--parallel", settings->parallel != 1 },
         { "--ignore-eos", settings->ignore_end },
     };
-    static const char *const modes[] = { "auto", "on", "off", "low", "medium", "high" };
-    bool known = false;
+    static const char *const modes[] = { "auto", "off", "on", "low", "medium", "high" };
+    const char *constraint = settings->grammar       ? "--grammar"
+                             : settings->json_schema ? "--json-schema"
+                                                     : NULL;
+    size_t mode = 0;
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (rows[i].given)
-            return error_set(err, STATUS_USAGE, "%s is not for conversations; use greta infer",
+            return error_set(err, STATUS_USAGE,
+                             "%s is not for conversations; use greta infer without --chat and -cnv",
                              rows[i].name);
-    for (size_t i = 0; i < COUNT_OF(modes); i++)
-        known |= strcmp(settings->reasoning, modes[i]) == 0;
-    return known ? STATUS_OK
-                 : error_set(err, STATUS_USAGE,
-                             "--reasoning: expected auto, on, off, low, medium or high, found '%s'",
-                             settings->reasoning);
+    while (mode < COUNT_OF(modes) && strcmp(settings->reasoning, modes[mode]) != 0)
+        mode++;
+    if (mode == COUNT_OF(modes))
+        return error_set(err, STATUS_USAGE,
+                         "--reasoning: expected auto, on, off, low, medium or high, found '%s'",
+                         settings->reasoning);
+    if (constraint && (settings->tools || mode > 1))
+        return error_set(err, STATUS_USAGE,
+                         "%s: expected it without %s: such an answer has no place for %s",
+                         constraint, settings->tools ? "--tools" : "--reasoning",
+                         settings->tools ? "calls" : "thoughts");
+    return STATUS_OK;
 }
 
 enum cli_exit chat_main(const struct cli_invocation *invocation,

@@ -289,5 +289,6 @@ enum status infer_run_prepare_chat(struct infer_run *run, struct error *err)
     TRY(check_values(run, err));
     TRY(infer_opening_begin(run, err));
     TRY(tokenizer_create(run->file, &run->tokenizer, err));
+    TRY(infer_grammar_open(settings, run->tokenizer, &run->grammar, err));
     return open_engine(run, err);
 }

@@ -92,12 +92,38 @@ expect_exit 1 "$GRETA" infer --chat -m chat.gguf --chat-template strict -p bad
 expect_one_line_error "no such words"
 expect_exit 0 "$GRETA" infer -q --chat -m plain.gguf --chat-template chatml -p Hello -n 4
 
+# ---- Constrained answers -----------------------------------------------------------------------
+printf 'One\nTwo\n/save fits.json\n' >lines
+printf 'yes\nyes\n' >expected
+expect_exit 0 talk "${chat[@]}" --grammar 'root ::= "yes"'
+expect_same_bytes expected "$captured/out"
+expect_exit 0 "$GRETA" infer -q --chat -m chat.gguf -p Hello --json-schema '{"const": 7}'
+[ "$(cat "$captured/out")" = 7 ] || fail "expected 7"
+# What fits is the answer as it is, also if it looks like a thought or a call.
+expect_exit 0 talk "${chat[@]}" -n 100 --grammar 'root ::= "<think>no</think>yes"'
+[ "$(grep -c '^<think>no</think>yes$' "$captured/out")" -eq 2 ] || fail "expected whole answers"
+expect_exit 0 talk "${chat[@]}" -n 100 --grammar 'root ::= "<tool_call>{\"name\": \"f\", \"arguments\": {}}</tool_call>"'
+! grep -q call0 "$captured/out" || fail "expected no call"
+grep -q '"content": "<tool_call>' fits.json || fail "expected the answer as it was written"
+# A template that thinks unless it is asked not to is asked.
+python3 -B "$GRETA_SOURCE/tests/cli/add_metadata.py" plain.gguf thinks.gguf \
+    'tokenizer.chat_template={% if enable_thinking is not defined or enable_thinking %}{{ raise_exception("it thinks") }}{% endif %}{{ messages[0].content }}'
+expect_exit 1 "$GRETA" infer -q --chat -m thinks.gguf -p Hello
+expect_exit 0 "$GRETA" infer -q --chat -m thinks.gguf -p Hello --grammar 'root ::= "yes"'
+for other in "--tools offered.json" "--reasoning on" "--reasoning low"; do
+    # shellcheck disable=SC2086 # an option and its value
+    expect_exit 2 "$GRETA" chat -m chat.gguf --json-schema '{"const": 7}' $other
+    expect_one_line_error "--json-schema: expected it without ${other%% *}"
+done
+
 # ---- What is refused ---------------------------------------------------------------------------
 expect_exit 3 "$GRETA" chat -m plain.gguf
 expect_one_line_error "the model has no chat template"
 expect_exit 3 "$GRETA" chat -m none.gguf
 expect_exit 2 "$GRETA" chat -m chat.gguf --audit log
 expect_one_line_error "--audit is not for conversations"
+expect_exit 2 "$GRETA" infer --chat -m chat.gguf -p Hello --json
+expect_one_line_error "use greta infer without --chat and -cnv"
 expect_exit 2 "$GRETA" chat -m chat.gguf --reasoning perhaps
 expect_exit 2 "$GRETA" infer --chat -m chat.gguf
 expect_exit 3 "$GRETA" chat -m chat.gguf --tools none.json
