@@ -178,7 +178,7 @@ static void test_bad_unlike_layers(void **state)
           "embedding_length_per_layer_input" },
         { { DROP_KEY("gemma4.attention.sliding_window_pattern") },
           "attention.sliding_window_pattern: expected a bool for each layer" },
-        { { PUT_U32("gemma4.expert_count", 4) }, "mixture of experts" },
+        { { PUT_U32("gemma4.expert_count", 4) }, "greta cannot run gemma4 models with mixture of experts" },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         check_says(MODEL_ARCH_GEMMA4, rows[i].edits, rows[i].words);
