@@ -49,6 +49,9 @@ enum status infer_grammar_open(const struct infer_settings *settings,
     if (settings->grammar && settings->json_schema)
         return error_set(err, STATUS_USAGE,
                          "--json-schema: expected it without --grammar, found both");
+    if (!value[0])
+        return error_set(err, STATUS_USAGE, "%s: expected a file or a text, found nothing",
+                         settings->grammar ? "--grammar" : "--json-schema");
     TRY(grammar_vocabulary_create(tokenizer, &ret_grammar->vocabulary, err));
     return make(settings, value, settings->grammar ? is_grammar(value) : is_schema(value),
                 ret_grammar, err);

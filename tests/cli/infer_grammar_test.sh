@@ -19,6 +19,11 @@ grep -q '"reason": *"complete"' "$captured/out" || fail "expected the reason in 
 expect_exit 0 "$GRETA" infer -m tiny.gguf -p Once --grammar answer.gbnf -n 2
 expect_stderr "Ended: length"
 
+for option in --grammar --json-schema; do
+    expect_exit 2 "$GRETA" infer -m tiny.gguf -p Once "$option" ''
+    expect_one_line_error "$option: expected a file or a text, found nothing"
+done
+
 # ---- A schema ----------------------------------------------------------------------------------
 cat >person.json <<'END'
 {"type": "object", "required": ["name", "age", "tags"], "additionalProperties": false,
