@@ -248,6 +248,7 @@ static enum status write_answer(struct answer *answer, const struct tokenizer_id
     enum status status = add_request(chat, ids, &id, err);
     if (!status)
         status = run_request(answer, id, err);
+    chat->reason = answer->reason;
     chat_reply_end(&answer->reply);
     if (answer->dimmed && answer->colour)
         fputs("\033[0m", stdout);

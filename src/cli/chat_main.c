@@ -79,6 +79,18 @@ static bool survives(const struct cli_invocation *invocation, struct chat_run *c
     return is_own;
 }
 
+/* An answer that was not finished looks like one that was. */
+static void report_cut(const struct chat_run *chat)
+{
+    if (chat->run.invocation->quiet)
+        return;
+    if (chat->reason == SESSION_LENGTH)
+        fputs("(the answer is cut off: it has as many tokens as --max-tokens allows)\n", stderr);
+    else if (chat->reason == SESSION_CONTEXT)
+        fputs("(the answer is cut off: the context is full; /clear forgets the conversation)\n",
+              stderr);
+}
+
 /* One entry and what follows from it. */
 static enum status take_turn(struct chat_run *chat, const char *entry, bool *ret_leave,
                              struct template_failure *failure, struct error *err)
@@ -93,6 +105,7 @@ static enum status take_turn(struct chat_run *chat, const char *entry, bool *ret
     if (!answer || *ret_leave)
         return STATUS_OK;
     TRY(chat_answer(chat, failure, err));
+    report_cut(chat);
     if (chat->run.invocation->colour_out)
         fputc('\n', stdout);
     return STATUS_OK;
@@ -158,6 +171,10 @@ static enum cli_exit answer_once(const struct cli_invocation *invocation, struct
         status = error_set(&err, STATUS_IO, "cannot write to standard output");
     if (status)
         return chat_fail(invocation, failure, &err);
+    if (!invocation->quiet)
+        fprintf(stderr, "Seed: %llu\nEnded: %s\n", (unsigned long long)chat->seed - 1,
+                chat->reason == SESSION_CANCELLED ? "interrupted"
+                                                  : session_reason_name(chat->reason));
     return cli_is_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
 }
 

@@ -18,7 +18,8 @@ struct chat_run {
     struct template *template;
     struct session *session;
     json_t *messages, *tools; /* tools NULL: none */
-    uint64_t seed;
+    uint64_t seed;              /* of the next answer */
+    enum session_reason reason; /* why the last one ended */
     uint32_t call_count;             /* of tools, so far */
     struct chat_totals totals, last; /* of all answers, of the last one */
 };

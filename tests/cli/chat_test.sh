@@ -88,6 +88,21 @@ expect_same_bytes once "$captured/out"
 printf 'Hello\n' >lines
 expect_exit 0 talk "$GRETA" infer -q -cnv -m chat.gguf -n 8 --seed 3
 expect_same_bytes once "$captured/out"
+# The seed that was chosen, and why an answer ended, are said unless it is quiet.
+expect_no_stderr
+expect_exit 0 "$GRETA" infer --chat -m chat.gguf -p Hello -n 2 --temp 1
+expect_stderr "Ended: length"
+seed=$(sed -n 's/^Seed: //p' "$captured/err")
+cp "$captured/out" chosen
+expect_exit 0 "$GRETA" infer --chat -m chat.gguf -p Hello -n 2 --temp 1 --seed "$seed"
+expect_same_bytes chosen "$captured/out"
+expect_stderr "Seed: $seed"
+expect_exit 0 talk "$GRETA" chat -m chat.gguf -n 2 --seed 3
+expect_stderr "cut off: it has as many tokens as --max-tokens allows"
+expect_exit 0 talk "$GRETA" chat -m chat.gguf -c 64 -n -1 --seed 3 --grammar 'root ::= "a"{2000}'
+expect_stderr "cut off: the context is full"
+expect_exit 0 talk "$GRETA" chat -m chat.gguf --grammar 'root ::= "yes"'
+expect_no_stderr
 expect_exit 1 "$GRETA" infer --chat -m chat.gguf --chat-template strict -p bad
 expect_one_line_error "no such words"
 expect_exit 0 "$GRETA" infer -q --chat -m plain.gguf --chat-template chatml -p Hello -n 4
