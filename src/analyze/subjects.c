@@ -16,10 +16,9 @@ static void note(struct analyze_subjects *subjects, enum analyze_subject subject
     *(seen ? &subjects->seen : &subjects->missed) |= UINT32_C(1) << subject;
 }
 
-/* Missed, unless something that watches the host's reads has said before that it does. */
-static void note_host_reads(struct analyze_subjects *subjects)
+static void note_host_reads(struct analyze_subjects *subjects, const struct event *event)
 {
-    note(subjects, SUBJECT_HOST_READS, subjects->seen >> SUBJECT_HOST_READS & 1);
+    note(subjects, SUBJECT_HOST_READS, (event->flags & EVENT_WATCHED) != 0);
 }
 
 void subjects_note(struct analyze_subjects *subjects, const struct event *event)
@@ -37,14 +36,19 @@ void subjects_note(struct analyze_subjects *subjects, const struct event *event)
         break;
     case EVENT_COPY_OUT:
         if (unwaited)
-            note_host_reads(subjects);
+            note_host_reads(subjects, event);
         break;
     case EVENT_LAUNCH:
     case EVENT_GRAPH_REPLAY:
         note(subjects, SUBJECT_KERNELS, false);
         if (event->flags & EVENT_MAY_TELL) /* it may write memory of the host */
-            note_host_reads(subjects);
+            note_host_reads(subjects, event);
         note(subjects, SUBJECT_ORDER, true);
+        return;
+    case EVENT_HOST_TRAPS:
+        /* The traps that are set now go, or no more fit. */
+        if (event->host_traps.state != EVENT_TRAPS_ON && (subjects->seen >> SUBJECT_HOST_READS & 1))
+            note(subjects, SUBJECT_HOST_READS, false);
         return;
     case EVENT_COPY_WITHIN:
     case EVENT_FILL:

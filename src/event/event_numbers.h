@@ -203,6 +203,8 @@ enum event_flag {
                                      of device memory, or they could not be looked at */
     EVENT_SAMPLED = 524288, /* of a foreign copy: its host memory is not watched for changes, or
                                only in samples */
+    EVENT_WATCHED = 1048576, /* of foreign work: page traps show what the host reads of all host
+                                memory that it may write, as far as greta knows that memory */
 };
 
 #endif

@@ -31,7 +31,7 @@ bool translate_open_without_stack(struct interpose *interpose, struct interpose_
     if (!call->open)
         return false;
     memset(&call->event, 0, sizeof(call->event));
-    call->watched = false;
+    call->watched = call->partly_watched = false;
     call->launch_ordinal = 0;
     call->argument[0] = call->argument[1] = 0;
     struct event *event = &call->event;

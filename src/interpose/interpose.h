@@ -85,6 +85,7 @@ struct interpose_call {
     struct event event;
     bool open;
     bool watched;            /* page traps are to be set when it has ended */
+    bool partly_watched;     /* some of its host memory has none */
     uint64_t launch_ordinal; /* of this process, from 1 */
     uint64_t argument[2];
     bool slow_to_read;

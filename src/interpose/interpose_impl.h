@@ -262,7 +262,7 @@ bool trapped_watch(struct interpose *interpose, struct interpose_call *call, uin
  * counts. */
 void trapped_watch_kernel(struct interpose *interpose, struct interpose_call *call,
                           uint64_t address, uint64_t bytes, const struct tracked_stream *stream);
-void trapped_settle(struct interpose *interpose, const struct interpose_call *call);
+void trapped_settle(struct interpose *interpose, struct interpose_call *call);
 /* The host may have learned in an unseen way that these copies are done: they are let go. */
 void trapped_tell(struct interpose *interpose, size_t stream, uint64_t queued);
 /* As pending_done, pending_share and pending_forget. */

@@ -167,10 +167,13 @@ bool trapped_watch(struct interpose *interpose, struct interpose_call *call, uin
 void trapped_watch_kernel(struct interpose *interpose, struct interpose_call *call,
                           uint64_t address, uint64_t bytes, const struct tracked_stream *stream)
 {
-    if (!has_room(interpose, stream) || stream->hidden || interpose->kernels_may_tell)
-        return;
     const struct block *block = block_find(&interpose->blocks, address);
-    if (!block_is_shown(block) || block->freed_id)
+    if (!block_is_shown(block))
+        return;
+    bool watched = has_room(interpose, stream) && !stream->hidden && !interpose->kernels_may_tell &&
+                   !block->freed_id;
+    call->partly_watched = call->partly_watched || !watched || bytes > KERNEL_BYTES;
+    if (!watched)
         return;
     bytes = bytes < KERNEL_BYTES ? bytes : KERNEL_BYTES;
     for (size_t i = 0; i < interpose->trapped_count; i++) {
@@ -180,7 +183,7 @@ void trapped_watch_kernel(struct interpose *interpose, struct interpose_call *ca
             continue;
         known->queued = stream->queued; /* the next in a row */
         known->event_id = call->event.id;
-        call->watched = call->watched || !known->armed;
+        call->watched = true;
         return;
     }
     add(interpose, call, block, address, bytes, stream)->kernel = true;
@@ -217,13 +220,28 @@ static bool arm(struct interpose *interpose, const struct trapped_copy *copy)
     return greta_traps.add(&interpose->listener, &range);
 }
 
-void trapped_settle(struct interpose *interpose, const struct interpose_call *call)
+/* The first and the last page of registered memory may be left out. */
+static bool is_whole(const struct trapped_copy *copy)
+{
+    uint64_t mask = ~(uint64_t)(TRAPPED_PAGE_BYTES - 1);
+    uint64_t last = (copy->address + copy->bytes + TRAPPED_PAGE_BYTES - 1) & mask;
+    return !copy->registered || ((copy->address & mask) >= copy->lowest && last <= copy->highest);
+}
+
+static void set_watched(struct interpose_call *call)
+{
+    if (call->watched && !call->partly_watched && !(call->event.flags & EVENT_PARTIAL))
+        call->event.flags |= EVENT_WATCHED;
+}
+
+void trapped_settle(struct interpose *interpose, struct interpose_call *call)
 {
     for (size_t i = call->watched ? interpose->trapped_count : 0; i-- > 0;) {
         struct trapped_copy *copy = &interpose->trapped[i];
         if (copy->event_id != call->event.id || copy->armed)
             continue;
         copy->armed = call->event.outcome == EVENT_DONE && arm(interpose, copy);
+        call->partly_watched = call->partly_watched || !copy->armed || !is_whole(copy);
         if (copy->armed)
             continue;
         struct trapped_copy unseen = *copy;
@@ -232,6 +250,7 @@ void trapped_settle(struct interpose *interpose, const struct interpose_call *ca
             trapped_tell(interpose, unseen.stream, unseen.queued - 1);
         i = i < interpose->trapped_count ? i : interpose->trapped_count;
     }
+    set_watched(call);
 }
 
 static bool is_meant(const struct trapped_copy *copy, size_t stream, uint64_t queued)

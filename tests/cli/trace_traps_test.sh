@@ -74,6 +74,11 @@ for scene in read-after-waits read-after-flag source-read neighbours edges-of-ow
     clean $scene
 done
 
+# The verdict says whether all that the host may read early was watched.
+clean read-after-waits "CLEAN: copies, order, lifetimes, host reads"
+clean kernel-other-fields "CLEAN: copies, order, lifetimes, host reads. Not inside kernels"
+clean edges-of-own "CLEAN: copies, order, lifetimes. Not host reads"
+
 # Memory that a kernel writes: what counts is what changed after the program read it.
 confirmed kernel-early "CONFIRMED missing-sync: host access" \
     "bytes of host memory that fill_late" "was given a pointer to" "what it read was changed after that" \
@@ -121,12 +126,13 @@ confirmed early-file-write "CONFIRMED missing-sync: host access" "early_file_wri
 expect_stdout "written 65536"
 
 # What would fail on protected memory switches the traps off, and that is said.
-clean ring "the program uses io_uring"
-clean signal-taken "the program took SIGSEGV by a system call of its own"
+clean ring "the program uses io_uring" "Not host reads"
+clean signal-taken "the program took SIGSEGV by a system call of its own" "Not host reads"
 
 # Without the option nothing is protected, and nothing said.
 expect_exit 0 "$GRETA" trace --backend cuda -- "$program" early-read
 grep -q "host access" "$captured/err" && fail "expected no host access"
+expect_stderr "Not host reads"
 expect_exit 2 "$GRETA" trace --trap-host --cupti -- "$program" nothing
 expect_one_line_error "--trap-host"
 

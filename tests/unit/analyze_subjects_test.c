@@ -30,6 +30,10 @@ static void each_event_adds_its_subjects(void **state)
         { EVENT_LAUNCH, EVENT_FOREIGN, BIT(ORDER), BIT(KERNELS) },
         { EVENT_LAUNCH, EVENT_FOREIGN | EVENT_MAY_TELL, BIT(ORDER),
           BIT(KERNELS) | BIT(HOST_READS) },
+        { EVENT_COPY_OUT, EVENT_FOREIGN | EVENT_WATCHED, BIT(COPIES) | BIT(ORDER) | BIT(HOST_READS),
+          0 },
+        { EVENT_LAUNCH, EVENT_FOREIGN | EVENT_MAY_TELL | EVENT_WATCHED,
+          BIT(ORDER) | BIT(HOST_READS), BIT(KERNELS) },
         { EVENT_GRAPH_REPLAY, EVENT_FOREIGN, BIT(ORDER), BIT(KERNELS) },
         { EVENT_STREAM_SYNC, EVENT_FOREIGN, 0, 0 },
         { EVENT_LAUNCH, 0, 0, 0 }, /* greta's own */
@@ -43,15 +47,41 @@ static void each_event_adds_its_subjects(void **state)
     }
 }
 
-/* Once the host's reads are watched, they are not missed any more. */
-static void watched_reads_are_seen(void **state)
+/* One copy without traps is enough, and so is the end of all traps while some are set. */
+static void host_reads_are_seen_while_all_are_watched(void **state)
 {
     (void)state;
-    struct analyze_subjects subjects = { .seen = BIT(HOST_READS) };
-    struct event event = event_of(EVENT_COPY_OUT, EVENT_FOREIGN);
-    subjects_note(&subjects, &event);
-    assert_true(subject_was_seen(&subjects, SUBJECT_HOST_READS));
-    assert_false(subject_was_missed(&subjects, SUBJECT_HOST_READS));
+    static const struct {
+        uint64_t traps;
+        uint32_t before, after;
+        bool seen;
+    } rows[] = {
+        { EVENT_TRAPS_ON, EVENT_WATCHED, EVENT_WATCHED, true },
+        { EVENT_TRAPS_ON, EVENT_WATCHED, 0, false },
+        { EVENT_TRAPS_ON, 0, EVENT_WATCHED, false },
+        { EVENT_TRAPS_LIMIT, EVENT_WATCHED, EVENT_WATCHED, false },
+        { EVENT_TRAPS_SIGNAL, EVENT_WATCHED, EVENT_WATCHED, false },
+        { EVENT_TRAPS_REFUSED, 0, 0, false },
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct analyze_subjects subjects = { 0, 0 };
+        struct event traps = event_of(EVENT_HOST_TRAPS, EVENT_FOREIGN);
+        struct event before = event_of(EVENT_COPY_OUT, EVENT_FOREIGN | rows[i].before);
+        struct event after = event_of(EVENT_COPY_OUT, EVENT_FOREIGN | rows[i].after);
+        traps.host_traps.state = rows[i].traps;
+        subjects_note(&subjects, &before);
+        subjects_note(&subjects, &traps);
+        subjects_note(&subjects, &after);
+        if (subject_was_seen(&subjects, SUBJECT_HOST_READS) != rows[i].seen ||
+            subject_was_missed(&subjects, SUBJECT_HOST_READS) == rows[i].seen)
+            fail_msg("row %zu: found %x and %x", i, subjects.seen, subjects.missed);
+    }
+    /* Traps that go before anything is read are nothing that was missed. */
+    struct analyze_subjects none = { 0, 0 };
+    struct event refused = event_of(EVENT_HOST_TRAPS, EVENT_FOREIGN);
+    refused.host_traps.state = EVENT_TRAPS_REFUSED;
+    subjects_note(&none, &refused);
+    assert_false(subject_was_missed(&none, SUBJECT_HOST_READS));
 }
 
 /* One copy that was watched in samples is enough: the subject was not looked at. The verdict has
@@ -114,7 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_event_adds_its_subjects),
-        cmocka_unit_test(watched_reads_are_seen),
+        cmocka_unit_test(host_reads_are_seen_while_all_are_watched),
         cmocka_unit_test(a_part_is_not_the_whole),
         cmocka_unit_test(a_checkpoint_keeps_them),
     };
