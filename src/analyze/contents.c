@@ -3,7 +3,8 @@
  * Copies and memsets say where they write. A kernel may write through each pointer among its
  * arguments, to all of the allocation. It may also have got an address in a way that is not seen:
  * through memory that a copy filled, a variable, host memory. From then on every kernel may have
- * written every buffer that there was, and nothing is said of them. */
+ * written every buffer that there was, and nothing is said of them. Nor is it once the program gave
+ * an address to the device, which a launch that is not seen may use, or memory to others. */
 #include "analyze/analyze_impl.h"
 
 void contents_note(struct order *order, const struct event *event)
@@ -13,7 +14,9 @@ void contents_note(struct order *order, const struct event *event)
     switch (event->kind) {
     case EVENT_COPY_IN:
     case EVENT_COPY_WITHIN:
+    case EVENT_COPY_OUT:
         order->has_addresses = order->has_addresses || (event->flags & EVENT_HAS_ADDRESSES);
+        order->unseen_writers += (event->flags & (EVENT_HAS_ADDRESSES | EVENT_UNSEEN_WRITES)) != 0;
         order->has_unlooked = order->has_unlooked || (event->kind == EVENT_COPY_IN &&
                                                       event->copy.bytes > EVENT_ADDRESSES_LOOKED);
         break;

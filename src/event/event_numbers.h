@@ -205,6 +205,8 @@ enum event_flag {
                                only in samples */
     EVENT_WATCHED = 1048576, /* of foreign work: page traps show what the host reads of all host
                                 memory that it may write, as far as greta knows that memory */
+    EVENT_UNSEEN_WRITES = 2097152, /* of a foreign copy of device memory: others may have written
+                                      there, such as another process or a network card */
 };
 
 #endif

@@ -67,6 +67,15 @@ void interpose_copies_may_wait(struct interpose *interpose)
     pthread_mutex_unlock(&interpose->lock);
 }
 
+void interpose_unseen_writes(struct interpose *interpose)
+{
+    if (!interpose || interpose->disabled)
+        return;
+    pthread_mutex_lock(&interpose->lock);
+    interpose->unseen_writes = true;
+    pthread_mutex_unlock(&interpose->lock);
+}
+
 static void set_behaviour(const struct interpose *interpose, struct event *event,
                           enum copy_form form, enum copy_behaviour behaviour)
 {
@@ -120,6 +129,8 @@ static void set_kind(struct interpose *interpose, struct interpose_call *call,
                     : direction == INTERPOSE_TO_HOST ? copy->target
                                                      : 0;
     event->copy.host_address = host;
+    if (event->kind != EVENT_COPY_IN && (interpose->unseen_writes || interpose->all_may_tell))
+        event->flags |= EVENT_UNSEEN_WRITES;
     if (host && !block_find(&interpose->blocks, host))
         event->flags |= EVENT_PAGEABLE;
     enum copy_form form = copy->async ? COPY_ASYNC : COPY_SYNC;

@@ -179,6 +179,10 @@ void interpose_copy_begin(struct interpose *interpose, struct interpose_call *ca
  * not: the program requested it, for some memory or for a whole context. */
 void interpose_copies_may_wait(struct interpose *interpose);
 
+/* From here on device memory may be written in a way that no call shows: by a network card, or by a
+ * kernel that gets an address in a form that is no pointer. */
+void interpose_unseen_writes(struct interpose *interpose);
+
 struct interpose_fill {
     uint64_t target, bytes, rows, pitch; /* bytes of a row; rows 0 and 1: one */
     const struct interpose_stream *stream;

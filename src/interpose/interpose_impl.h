@@ -166,6 +166,7 @@ struct interpose {
      * to host memory in a variable; another process may have memory or events of this one. */
     bool kernels_may_tell, all_may_tell;
     bool copies_may_wait; /* synchronous ones */
+    bool unseen_writes;   /* to device memory, as all_may_tell says of other processes */
     bool addresses_told;  /* a copy to the device was marked with EVENT_HAS_ADDRESSES */
     /* Captures with order that cannot be seen, such as a host function: their graphs have it too.
      */

@@ -46,4 +46,6 @@ possible written-after-blob "possible uninitialised-read: cuMemcpyDtoHAsync" \
 clean written-by-kernel
 clean written-through-table
 clean written-in-part
+clean written-elsewhere
+clean written-through-map
 finish

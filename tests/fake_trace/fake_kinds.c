@@ -131,6 +131,32 @@ EXPORT result cuMemHostGetDevicePointer_v2(address *pointer, void *host, unsigne
     CALL(247, "cuMemHostGetDevicePointer_v2", arguments, NULL, OK);
 }
 
+/* The handle's bytes are of no use to a program without a second process. */
+EXPORT result cuIpcGetMemHandle(void *handle, address pointer)
+{
+    struct {
+        void *handle;
+        address pointer;
+    } arguments = { handle, pointer };
+    CALL(328, "cuIpcGetMemHandle", arguments, NULL, OK);
+}
+
+static result encode(unsigned char map[128])
+{
+    for (int i = 0; i < 128; i++)
+        map[i] = 0x5A; /* not a pointer, whatever it was made of */
+    return OK;
+}
+
+EXPORT result cuTensorMapReplaceAddress(unsigned char map[128], void *pointer)
+{
+    struct {
+        unsigned char *map;
+        void *pointer;
+    } arguments = { map, pointer };
+    CALL(699, "cuTensorMapReplaceAddress", arguments, NULL, encode(map));
+}
+
 /* ---- Contexts ------------------------------------------------------------------------------- */
 
 /* There is one device. */

@@ -72,6 +72,8 @@ void launch(function which, address target, address source, stream on);
     SCENE("written-by-kernel", written_by_kernel)                                                  \
     SCENE("written-through-table", written_through_table)                                          \
     SCENE("written-in-part", written_in_part)                                                      \
+    SCENE("written-elsewhere", written_elsewhere)                                                  \
+    SCENE("written-through-map", written_through_map)                                              \
     SCENE("written-after-blob", written_after_blob)                                                \
     SCENE("proven-readers", proven_readers)                                                        \
     SCENE("unproven-readers", unproven_readers)                                                    \

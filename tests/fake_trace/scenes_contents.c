@@ -77,6 +77,31 @@ void written_through_table(struct scene *scene)
     cuMemFree_v2(extra);
 }
 
+/* Another process has a handle to the memory. */
+void written_elsewhere(struct scene *scene)
+{
+    unsigned char handle[64];
+    address extra;
+    cuMemAlloc_v2(&extra, BYTES);
+    cuIpcGetMemHandle(handle, extra);
+    cuMemcpyDtoHAsync_v2(scene->pinned, extra, BYTES, scene->first);
+    cuStreamSynchronize(scene->first);
+    cuMemFree_v2(extra);
+}
+
+/* A kernel gets the memory as a tensor map, which holds no pointer that is known as one. */
+void written_through_map(struct scene *scene)
+{
+    unsigned char map[128];
+    address extra;
+    cuMemAlloc_v2(&extra, BYTES);
+    cuTensorMapReplaceAddress(map, (void *)(uintptr_t)extra);
+    launch(scene->add, scene->b, scene->a, scene->first);
+    cuMemcpyDtoHAsync_v2(scene->pinned, extra, BYTES, scene->first);
+    cuStreamSynchronize(scene->first);
+    cuMemFree_v2(extra);
+}
+
 /* A buffer with room for more grows: all of it is moved. */
 void written_in_part(struct scene *scene)
 {

@@ -182,12 +182,13 @@ static void test_copies_that_may_wait(void **state)
     tell_named(388, schedule, 0, NULL);
     tell_named(546, schedule, 0, NULL);
     nothing_reported();
-    assert_false(tell(280, &copy, 0).flags & EVENT_MAY_WAIT);
+    assert_false(tell(280, &copy, 0).flags & (EVENT_MAY_WAIT | EVENT_UNSEEN_WRITES));
     struct args_pointer_attribute asked = { &yes, CUDA_POINTER_SYNC_MEMOPS, DEVICE };
     tell_named(378, &asked, 0, NULL);
     nothing_reported();
     assert_true(tell(280, &copy, 0).flags & EVENT_MAY_WAIT);
-    assert_false(tell(281, &copy, 0).flags & EVENT_MAY_WAIT); /* not an asynchronous one */
+    assert_true(tell(280, &copy, 0).flags & EVENT_UNSEEN_WRITES); /* a network card's, now */
+    assert_false(tell(281, &copy, 0).flags & EVENT_MAY_WAIT);     /* not an asynchronous one */
     drop(FREE, DEVICE);
     drop(FREE, OTHER);
 }

@@ -1,10 +1,11 @@
 /* arguments.h - a row of signatures.def as C: from the types of a function's arguments, its
- * parameters, their names and a struct of them. There are up to eleven, called a to k. */
+ * parameters, their names and a struct of them. There are up to fifteen, called a to o. */
 #ifndef GRETA_INTERPOSE_CUDA_ARGUMENTS_H
 #define GRETA_INTERPOSE_CUDA_ARGUMENTS_H
 
-#define ARGUMENTS_PICK(a, b, c, d, e, f, g, h, i, j, k, count, ...) count
-#define ARGUMENTS_COUNT(...) ARGUMENTS_PICK(__VA_ARGS__, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define ARGUMENTS_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, count, ...) count
+#define ARGUMENTS_COUNT(...)                                                                       \
+    ARGUMENTS_PICK(__VA_ARGS__, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define ARGUMENTS_JOIN(prefix, count) ARGUMENTS_JOIN_EXPANDED(prefix, count)
 #define ARGUMENTS_JOIN_EXPANDED(prefix, count) prefix##count
 
@@ -25,6 +26,14 @@
     ARGUMENTS_DECLARED_9(A, B, C, D, E, F, G, H, I), J j
 #define ARGUMENTS_DECLARED_11(A, B, C, D, E, F, G, H, I, J, K)                                     \
     ARGUMENTS_DECLARED_10(A, B, C, D, E, F, G, H, I, J), K k
+#define ARGUMENTS_DECLARED_12(A, B, C, D, E, F, G, H, I, J, K, L)                                  \
+    ARGUMENTS_DECLARED_11(A, B, C, D, E, F, G, H, I, J, K), L l
+#define ARGUMENTS_DECLARED_13(A, B, C, D, E, F, G, H, I, J, K, L, M)                               \
+    ARGUMENTS_DECLARED_12(A, B, C, D, E, F, G, H, I, J, K, L), M m
+#define ARGUMENTS_DECLARED_14(A, B, C, D, E, F, G, H, I, J, K, L, M, N)                            \
+    ARGUMENTS_DECLARED_13(A, B, C, D, E, F, G, H, I, J, K, L, M), N n
+#define ARGUMENTS_DECLARED_15(A, B, C, D, E, F, G, H, I, J, K, L, M, N, O)                         \
+    ARGUMENTS_DECLARED_14(A, B, C, D, E, F, G, H, I, J, K, L, M, N), O o
 
 /* (int, size_t) -> int a; size_t b; */
 #define ARGUMENTS_FIELDS(...)                                                                      \
@@ -43,6 +52,14 @@
     ARGUMENTS_FIELDS_9(A, B, C, D, E, F, G, H, I) J j;
 #define ARGUMENTS_FIELDS_11(A, B, C, D, E, F, G, H, I, J, K)                                       \
     ARGUMENTS_FIELDS_10(A, B, C, D, E, F, G, H, I, J) K k;
+#define ARGUMENTS_FIELDS_12(A, B, C, D, E, F, G, H, I, J, K, L)                                    \
+    ARGUMENTS_FIELDS_11(A, B, C, D, E, F, G, H, I, J, K) L l;
+#define ARGUMENTS_FIELDS_13(A, B, C, D, E, F, G, H, I, J, K, L, M)                                 \
+    ARGUMENTS_FIELDS_12(A, B, C, D, E, F, G, H, I, J, K, L) M m;
+#define ARGUMENTS_FIELDS_14(A, B, C, D, E, F, G, H, I, J, K, L, M, N)                              \
+    ARGUMENTS_FIELDS_13(A, B, C, D, E, F, G, H, I, J, K, L, M) N n;
+#define ARGUMENTS_FIELDS_15(A, B, C, D, E, F, G, H, I, J, K, L, M, N, O)                           \
+    ARGUMENTS_FIELDS_14(A, B, C, D, E, F, G, H, I, J, K, L, M, N) O o;
 
 /* (int, size_t) -> a, b */
 #define ARGUMENTS_NAMES(...) ARGUMENTS_JOIN(ARGUMENTS_NAMES_, ARGUMENTS_COUNT(__VA_ARGS__))
@@ -57,5 +74,9 @@
 #define ARGUMENTS_NAMES_9 ARGUMENTS_NAMES_8, i
 #define ARGUMENTS_NAMES_10 ARGUMENTS_NAMES_9, j
 #define ARGUMENTS_NAMES_11 ARGUMENTS_NAMES_10, k
+#define ARGUMENTS_NAMES_12 ARGUMENTS_NAMES_11, l
+#define ARGUMENTS_NAMES_13 ARGUMENTS_NAMES_12, m
+#define ARGUMENTS_NAMES_14 ARGUMENTS_NAMES_13, n
+#define ARGUMENTS_NAMES_15 ARGUMENTS_NAMES_14, o
 
 #endif

@@ -199,12 +199,21 @@ void cuda_end_given_away(struct cuda_call *call)
         interpose_may_tell(call->trace, call->entry->argument != 0);
 }
 
+void cuda_end_unseen_writes(struct cuda_call *call)
+{
+    if (succeeded(call))
+        interpose_unseen_writes(call->trace);
+}
+
+/* What a program sets before a network card or another device may use the memory. */
 void cuda_end_pointer_attribute(struct cuda_call *call)
 {
     const struct args_pointer_attribute *args = call->arguments;
     if (succeeded(call) && args->attribute == CUDA_POINTER_SYNC_MEMOPS && args->value &&
-        *args->value)
+        *args->value) {
         interpose_copies_may_wait(call->trace);
+        interpose_unseen_writes(call->trace);
+    }
 }
 
 /* The flags are the argument with that number. */

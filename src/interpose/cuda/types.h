@@ -16,6 +16,12 @@ typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 typedef int CUdevice;
 typedef unsigned int CUmemAllocationHandleType;
+typedef unsigned int CUmemRangeHandleType;
+typedef unsigned int CUtensorMapDataType;
+typedef unsigned int CUtensorMapInterleave;
+typedef unsigned int CUtensorMapSwizzle;
+typedef unsigned int CUtensorMapL2promotion;
+typedef unsigned int CUtensorMapFloatOOBfill;
 typedef unsigned int CUpointer_attribute;
 typedef unsigned int CUstreamCaptureMode;
 typedef unsigned int CUdriverProcAddressQueryResult;
@@ -72,5 +78,6 @@ typedef struct CUlaunchConfig CUlaunchConfig;
 typedef struct CUmemPoolPtrExportData CUmemPoolPtrExportData;
 typedef struct CUmemcpyAttributes CUmemcpyAttributes;
 typedef struct CUstreamBatchMemOpParams CUstreamBatchMemOpParams;
+typedef struct CUtensorMap CUtensorMap;
 
 #endif
