@@ -124,18 +124,25 @@ void convert_complete_experts(struct model_shape *shape)
         experts->feed_length = shape->feed_forward_length;
     if (experts->shared_feed_length == 0 && reads & MODEL_MUST_SHARE_EXPERT)
         experts->shared_feed_length = shape->feed_forward_length;
+    if (reads & MODEL_SHARES_LIKE_EXPERT)
+        experts->shared_feed_length = experts->feed_length;
+    if (experts->step == 0 && reads & MODEL_EXPERTS_BY_STEP)
+        experts->step = 1;
 }
 
 static void put_experts(struct metadata *metadata)
 {
     const struct model_experts *experts = &metadata->shape->experts;
+    uint32_t reads = model_arch_info(metadata->shape->arch)->reads;
     if (experts->count == 0)
         return;
     put_u32(metadata, "expert_count", experts->count);
     put_u32(metadata, "expert_used_count", experts->used);
-    if (model_arch_info(metadata->shape->arch)->reads & MODEL_EXPERTS_OWN_LENGTH)
+    if (reads & MODEL_EXPERTS_OWN_LENGTH)
         put_u32(metadata, "expert_feed_forward_length", experts->feed_length);
-    if (experts->shared_feed_length)
+    if (experts->step)
+        put_u32(metadata, "interleave_moe_layer_step", experts->step);
+    if (reads & (MODEL_MAY_SHARE_EXPERT | MODEL_MUST_SHARE_EXPERT) && experts->shared_feed_length)
         put_u32(metadata, "expert_shared_feed_forward_length", experts->shared_feed_length);
 }
 

@@ -64,7 +64,8 @@ static enum status allocate(struct engine *engine, struct error *err)
     engine->layers = calloc(engine->config.block_count, sizeof(*engine->layers));
     engine->lengths = calloc(options->sequence_limit, sizeof(*engine->lengths));
     engine->new_lengths = calloc(options->sequence_limit, sizeof(*engine->new_lengths));
-    engine->host_indices = calloc((size_t)options->batch_limit * 5, sizeof(*engine->host_indices));
+    engine->host_indices = calloc((size_t)options->batch_limit * (engine_list_count(engine) + 1),
+                                  sizeof(*engine->host_indices));
     engine->slot_ids = calloc((size_t)options->context * options->sequence_limit,
                               sizeof(*engine->slot_ids));
     if (!engine->layers || !engine->lengths || !engine->new_lengths || !engine->host_indices ||
@@ -175,15 +176,28 @@ enum status engine_fork(struct engine *engine, uint32_t source, uint32_t target,
 
 /* ---- Batches -------------------------------------------------------------------------------- */
 
-/* Writes the index lists of the batch, one after the other: ids, positions, starts, slots, and the
- * rows that want logits. */
+/* The first token of a chunk and the positions in it, for every token of the batch. */
+static void list_chunks(struct engine *engine, size_t count)
+{
+    int32_t *positions = engine->host_indices + count, *starts = positions + count;
+    int32_t *chunk_positions = engine->host_indices + 4 * count;
+    int32_t *chunk_starts = chunk_positions + count;
+    int32_t chunk = (int32_t)engine->config.chunk; /* below the context, which is an int32_t */
+    for (size_t i = 0; i < count; i++) {
+        chunk_positions[i] = positions[i] % chunk;
+        chunk_starts[i] = starts[i] + positions[i] - chunk_positions[i];
+    }
+}
+
+/* Writes the index lists of the batch, one after the other: ids, positions, starts, slots, where
+ * there are chunks positions and starts in these, and the rows that want logits. */
 static enum status list_batch(struct engine *engine, const struct engine_token *tokens,
                               size_t count, bool from_device, uint32_t *ret_logits,
                               struct error *err)
 {
     const struct engine_options *options = &engine->budget.options;
     int32_t *ids = engine->host_indices, *positions = ids + count, *starts = positions + count;
-    int32_t *slots = starts + count, *rows = slots + count;
+    int32_t *slots = starts + count, *rows = ids + engine_list_count(engine) * count;
     memcpy(engine->new_lengths, engine->lengths, options->sequence_limit * sizeof(uint32_t));
     *ret_logits = 0;
     size_t neighbours = 0;
@@ -213,6 +227,8 @@ static enum status list_batch(struct engine *engine, const struct engine_token *
                              options->logits_limit);
         rows[(*ret_logits)++] = (int32_t)i;
     }
+    if (engine_has_chunks(engine))
+        list_chunks(engine, count);
     return STATUS_OK;
 }
 
@@ -221,7 +237,7 @@ static enum status copy_indices(struct engine *engine, size_t count, uint32_t lo
                                 bool from_device, struct error *err)
 {
     uint64_t there = from_device ? count : 0,
-             index_count = 4 * (uint64_t)count + logits_count - there;
+             index_count = engine_list_count(engine) * count + logits_count - there;
     struct device_view indices = engine->scratch.indices;
     indices.shape = shape_make(1, &index_count);
     indices.offset_bytes = there * sizeof(int32_t);

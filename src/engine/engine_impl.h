@@ -31,7 +31,7 @@ struct engine_scratch {
     /* [layer_input_length * layers, tokens]: what each layer has of its own for a token, and a part
      * of it on its way there. */
     struct device_view layer_inputs, layer_projected;
-    struct device_view packed;   /* I8 [bytes, tokens]: room for the widest input of any matmul */
+    struct device_view packed; /* I8 [bytes, tokens]: room for the widest input of any matmul */
     /* Absent in models without experts. A slot is one choice of a token. */
     struct device_view router_logits;                      /* [experts, tokens] */
     struct device_view expert_ids, expert_weights;         /* I32, F32 [used, tokens] */
@@ -44,8 +44,7 @@ struct engine_scratch {
      * ENGINE_TOKEN_FROM_DEVICE: engine_mode_of. */
     struct device_view logits_buffer[2];
     struct device_view argmax_ids; /* I32 [logits rows, ENGINE_ARGMAX_LIMIT] */
-    struct device_view indices;    /* I32: ids, positions, starts, slots of a batch, then the rows
-                                      that want logits */
+    struct device_view indices;    /* I32: the lists of a batch: engine.c */
     /* [rotated dimensions, context]: of all layers, or of those without a window; of queries, where
      * they are turned by another table than keys; of layers with a window. The second and the third
      * are absent where all use the first. */
@@ -179,6 +178,9 @@ uint64_t engine_reserved_bytes(const struct engine *engine, uint64_t bytes);
 /* memory.c: caches, scratch, tables. */
 MUST_CHECK enum status engine_make_memory(struct engine *engine, struct error *err);
 
+/* tables.c: what is computed once, before the first batch. */
+MUST_CHECK enum status engine_make_tables(struct engine *engine, struct error *err);
+
 /* forward.c: all layers and the logits of a batch whose indices are on the device. */
 MUST_CHECK enum status engine_run(struct engine *engine, uint64_t token_count,
                                   uint64_t logits_count, struct error *err);
@@ -222,6 +224,21 @@ void engine_argmax_note_slots(struct engine *engine, const int32_t *slots);
 /* engine.c: a row of a logits buffer. */
 MUST_CHECK enum status engine_read_logits(struct engine *engine, uint32_t buffer_index,
                                           uint32_t row, float *logits, struct error *err);
+
+#define ENGINE_LISTS 4u
+#define ENGINE_CHUNK_LISTS 6u
+
+/* Layers with chunks see less than others do. */
+static inline bool engine_has_chunks(const struct engine *engine)
+{
+    return engine->config.chunk && engine->config.chunk < engine->budget.options.context;
+}
+
+/* Index lists of a batch but for the rows that want logits. */
+static inline uint64_t engine_list_count(const struct engine *engine)
+{
+    return engine_has_chunks(engine) ? ENGINE_CHUNK_LISTS : ENGINE_LISTS;
+}
 
 /* The first `rows` rows of a view. */
 static inline struct device_view engine_rows(const struct device_view *view, uint64_t rows)

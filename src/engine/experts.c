@@ -26,7 +26,8 @@ static enum status route(struct pass *pass, int32_t index)
     struct device_view logits = engine_rows(&scratch->router_logits, pass->tokens);
     struct device_view ids = engine_rows(&scratch->expert_ids, pass->tokens);
     struct device_view chosen = engine_rows(&scratch->expert_weights, pass->tokens);
-    struct ops_routing routing = { .score = OPS_SCORE_SOFTMAX,
+    struct ops_routing routing = { .score = experts->weighs_input ? OPS_SCORE_SIGMOID
+                                                                  : OPS_SCORE_SOFTMAX,
                                    .normalise = experts->normalised,
                                    .weight_scale = experts->weight_scale,
                                    .group_count = experts->group_count,
@@ -91,11 +92,14 @@ static enum status close_down(struct pass *pass, int32_t index)
     struct device_view ids = slot_list(pass, &scratch->expert_ids);
     struct device_view packed = packed_rows(pass, &scratch->expert_packed, down, out.shape.dims[1]);
     struct ops_packing packing = { &packed, down->dtype };
+    struct device_view input_weights = slot_list(pass, &scratch->expert_weights);
     struct ops_expert_gate settings = { 0 };
+    bool weighs_input = pass->engine->config.experts.weighs_input;
     if (pass->engine->config.experts.clamped)
         settings = (struct ops_expert_gate){ .limit = CLAMP_LIMIT, .alpha = CLAMP_ALPHA };
     pass_label(pass, index, "ffn_experts_gated", DEVICE_HERE);
-    TRY(ops_gate_experts(&pass->target, &gate, &up, NULL, &gate, &packing, &settings, pass->err));
+    TRY(ops_gate_experts(&pass->target, &gate, &up, weighs_input ? &input_weights : NULL, &gate,
+                         &packing, &settings, pass->err));
     TRY(pass_reach(pass, ENGINE_EXPERTS_GATED, index));
     pass_label(pass, index, "ffn_experts_down", DEVICE_HERE);
     TRY(ops_matmul_experts(&pass->target, down, &packed,
@@ -142,6 +146,7 @@ enum status pass_feed_experts(struct pass *pass, int32_t index)
     bool has_shared = engine_has(&pass->engine->layers[index].weights[MODEL_FFN_SHARED_DOWN]);
     struct device_view shared = engine_rows(&scratch->shared, pass->tokens);
     struct device_view weights = slot_list(pass, &scratch->expert_weights);
+    bool weighs_input = pass->engine->config.experts.weighs_input;
     struct device_view out = slot_rows(pass, &scratch->expert_out), gate = { 0 };
     TRY(route(pass, index));
     TRY(open_up(pass, index));
@@ -149,6 +154,7 @@ enum status pass_feed_experts(struct pass *pass, int32_t index)
     if (has_shared)
         TRY(run_shared(pass, index, &gate));
     pass_label(pass, index, "ffn_experts_sum", DEVICE_HERE);
-    return ops_sum_experts(&pass->target, &out, &weights, has_shared ? &shared : NULL,
-                           pass_optional(&gate), &pass->added, pass->err);
+    return ops_sum_experts(&pass->target, &out, weighs_input ? NULL : &weights,
+                           has_shared ? &shared : NULL, pass_optional(&gate), &pass->added,
+                           pass->err);
 }

@@ -58,86 +58,6 @@ static enum status leave(struct pass *pass, int32_t layer, const struct device_v
 
 /* ---- Attention ------------------------------------------------------------------------------ */
 
-static enum status normalise_heads(struct pass *pass, const struct device_view *x,
-                                   const struct device_view *weight)
-{
-    const struct model_config *config = &pass->engine->config;
-    float epsilon = config->rms_epsilon;
-    struct device_view row = *weight;
-    uint64_t count = row.shape.dims[0] * row.shape.dims[1];
-    row.shape = shape_make(1, &count);
-    switch (pass->arch->head_norm) {
-    case MODEL_HEAD_NORM_ROW:
-        return ops_rms_norm(&pass->target, x, NULL, weight, x, NULL, epsilon, pass->err);
-    case MODEL_HEAD_NORM_OWN:
-        return ops_layer_norm(&pass->target, x, NULL, &row, NULL, x, NULL,
-                              &(struct ops_layer_norm_settings){ epsilon, pass->layer.head_dim },
-                              pass->err);
-    case MODEL_HEAD_NORM_EACH:
-        break;
-    }
-    return ops_head_norm(&pass->target, x, weight, epsilon, pass->err);
-}
-
-static enum status rotate(struct pass *pass, int32_t index, const struct device_view *also)
-{
-    enum model_layer_rope rope = pass->layer.rope;
-    uint32_t head_dim = pass->layer.head_dim;
-    const struct engine_scratch *scratch = &pass->engine->scratch;
-    const struct model_config *config = &pass->engine->config;
-    bool adjacent = config->rope.kind == MODEL_ROPE_ADJACENT;
-    bool apart = engine_has(&scratch->rope_table_q);
-    const struct device_view *table = rope == MODEL_LAYER_LOCAL_ROPE ? &scratch->rope_table_local
-                                                                     : &scratch->rope_table;
-    if (rope == MODEL_LAYER_UNROTATED)
-        return STATUS_OK;
-    pass_label(pass, index, "rope_qk", DEVICE_HERE);
-    if (!apart)
-        return ops_rope(&pass->target, &pass->q, also, &pass->positions, table, head_dim, adjacent,
-                        pass->err);
-    TRY(ops_rope(&pass->target, &pass->q, NULL, &pass->positions, &scratch->rope_table_q, head_dim,
-                 adjacent, pass->err));
-    return also ? ops_rope(&pass->target, also, NULL, &pass->positions, table, head_dim, adjacent,
-                           pass->err)
-                : STATUS_OK;
-}
-
-/* Queries, keys and values, ready to be looked up. */
-static enum status make_heads(struct pass *pass, int32_t index)
-{
-    struct engine_layer *layer = &pass->engine->layers[index];
-    const struct device_view *weights = layer->weights;
-    const struct device_view *inputs[] = { &layer->q.weights, &layer->k.weights,
-                                           &layer->v.weights };
-    const struct device_view *biases[] = { pass_optional(&layer->q.bias),
-                                           pass_optional(&layer->k.bias),
-                                           pass_optional(&layer->v.bias) };
-    const struct device_view *outs[] = { &pass->q, &pass->k, &pass->v };
-    bool owns = pass->layer.cache == (uint32_t)index; /* else keys and values are there already */
-    pass_label(pass, index, "attn_qkv", DEVICE_HERE);
-    TRY(pass_multiply(pass, pass->input, pass->is_packed, owns ? 3 : 1, inputs, biases, outs));
-    TRY(pass_reach(pass, ENGINE_QKV_MULTIPLIED, index));
-    if (engine_has(&weights[MODEL_ATTN_Q_NORM])) {
-        pass_label(pass, index, "attn_head_norm", DEVICE_HERE);
-        TRY(normalise_heads(pass, &pass->q, &weights[MODEL_ATTN_Q_NORM]));
-        if (owns)
-            TRY(normalise_heads(pass, &pass->k, &weights[MODEL_ATTN_K_NORM]));
-    }
-    if (owns && pass->arch->reads & MODEL_NORMS_VALUES) {
-        struct device_view ones = pass->engine->scratch.ones;
-        ones.shape.dims[0] = pass->layer.head_dim;
-        TRY(normalise_heads(pass, &pass->v, &ones));
-    }
-    TRY(rotate(pass, index, owns ? &pass->k : NULL));
-    TRY(pass_reach(pass, ENGINE_HEADS_READY, index));
-    if (!owns)
-        return pass_reach(pass, ENGINE_KV_APPENDED, index);
-    pass_label(pass, index, "kv_append", DEVICE_HERE);
-    TRY(ops_kv_append(&pass->target, &pass->k, &pass->v, &pass->slots, &layer->keys, &layer->values,
-                      pass->err));
-    return pass_reach(pass, ENGINE_KV_APPENDED, index);
-}
-
 static enum status attend(struct pass *pass, int32_t index)
 {
     struct engine *engine = pass->engine;
@@ -145,6 +65,7 @@ static enum status attend(struct pass *pass, int32_t index)
     const struct device_view *weights = engine->layers[index].weights;
     const struct engine_layer *cache = &engine->layers[pass->layer.cache];
     uint32_t window = pass->layer.window;
+    bool chunked = pass->layer.chunk && engine_has_chunks(engine);
     struct ops_attention_settings settings = {
         .head_dim = pass->layer.head_dim,
         .scale = config->attention_scale,
@@ -153,12 +74,14 @@ static enum status attend(struct pass *pass, int32_t index)
         .cap = config->attention_cap,
         .sinks = pass_optional(&weights[MODEL_ATTN_SINKS]),
     };
-    TRY(make_heads(pass, index));
+    TRY(pass_make_heads(pass, index));
     pass_label(pass, index, "attention", DEVICE_HERE);
     struct device_view packed;
     struct ops_packing packing = pass_packing(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
-    TRY(ops_attention(&pass->target, &pass->q, &cache->keys, &cache->values, &pass->starts,
-                      &pass->positions, &pass->attn_out, &packing, &settings, pass->err));
+    TRY(ops_attention(&pass->target, &pass->q, &cache->keys, &cache->values,
+                      chunked ? &pass->chunk_starts : &pass->starts,
+                      chunked ? &pass->chunk_positions : &pass->positions, &pass->attn_out,
+                      &packing, &settings, pass->err));
     TRY(pass_reach(pass, ENGINE_ATTENDED, index));
     pass_label(pass, index, "attn_output", DEVICE_HERE);
     TRY(pass_multiply_one(pass, &pass->attn_out, true, &weights[MODEL_ATTN_OUTPUT],
@@ -275,7 +198,7 @@ static enum status compute_logits(struct pass *pass, uint64_t count)
         output = &engine->globals[MODEL_TOKEN_EMBD];
     struct device_view rows = scratch->indices;
     rows.shape = shape_make(1, &count);
-    rows.offset_bytes = 4 * pass->tokens * sizeof(int32_t);
+    rows.offset_bytes = engine_list_count(engine) * pass->tokens * sizeof(int32_t);
     bool all = count == pass->tokens; /* in order already: nothing to gather */
     struct device_view gathered = all ? pass->normed : engine_rows(&scratch->gathered, count);
     struct device_view logits = engine_rows(&engine->scratch.logits_buffer[engine->logits_index],
@@ -330,6 +253,8 @@ enum status engine_run(struct engine *engine, uint64_t token_count, uint64_t log
     pass.positions = index_view(&pass, 1);
     pass.starts = index_view(&pass, 2);
     pass.slots = index_view(&pass, 3);
+    pass.chunk_positions = index_view(&pass, 4);
+    pass.chunk_starts = index_view(&pass, 5);
     pass_label(&pass, -1, "token_embd", DEVICE_HERE);
     TRY(ops_embed(&pass.target, &engine->globals[MODEL_TOKEN_EMBD], &pass.ids, &pass.x, err));
     if (engine->config.embedding_scale != 1) {

@@ -27,6 +27,8 @@ struct sizes {
     uint64_t ones;
     uint64_t packed; /* bytes of the longest packed row of any weight type */
     bool own_q_table;
+    uint64_t q_rows_before;                      /* of that table: engine_make_tables */
+    uint64_t chunk;                              /* 0: none */
     uint64_t experts, used, expert_feed, shared; /* shared: the width, or 0 */
     uint64_t expert_packed;                      /* as packed, of expert_feed values */
 };
@@ -63,20 +65,21 @@ static void find_packed(struct sizes *sizes, const struct model_config *config,
 
 static struct sizes sizes_of(const struct model_config *config, const struct ops *ops)
 {
-    struct sizes sizes = { .width = config->embedding_length,
-                           .vocab = config->vocab_size,
-                           .rotated = config->rope.dimension_count,
-                           .rotated_local = config->has_local_rope
-                                                ? config->local_rope.dimension_count
-                                                : 0,
-                           .inputs = (uint64_t)config->layer_input_length * config->block_count,
-                           .feed = config->experts.shared_feed_length,
-                           .experts = config->experts.count,
-                           .used = config->experts.used,
-                           .expert_feed = config->experts.feed_length,
-                           .shared = config->experts.shared_feed_length ? config->embedding_length
-                                                                        : 0,
-                           .own_q_table = config->temperature_scale != 0 };
+    struct sizes sizes = {
+        .width = config->embedding_length,
+        .vocab = config->vocab_size,
+        .rotated = config->rope.dimension_count,
+        .rotated_local = config->has_local_rope ? config->local_rope.dimension_count : 0,
+        .inputs = (uint64_t)config->layer_input_length * config->block_count,
+        .feed = config->experts.shared_feed_length,
+        .experts = config->experts.count,
+        .used = config->experts.used,
+        .expert_feed = config->experts.feed_length,
+        .shared = config->experts.shared_feed_length ? config->embedding_length : 0,
+        .own_q_table = config->temperature_scale != 0,
+        .q_rows_before = model_arch_info(config->arch)->resting_temperature > 0,
+        .chunk = config->chunk
+    };
     uint64_t dim = 0;
     for (uint32_t i = 0; i < config->block_count; i++) {
         struct model_layer layer = model_layer(config, i);
@@ -88,7 +91,7 @@ static struct sizes sizes_of(const struct model_config *config, const struct ops
         dim = max_u64(dim, head_dim);
     }
     sizes.feed = max_u64(sizes.feed, config->layer_input_length);
-    if (model_arch_info(config->arch)->reads & MODEL_NORMS_VALUES)
+    if (model_arch_info(config->arch)->reads & MODEL_NORMS_VALUES || config->norms_rotated)
         sizes.ones = dim;
     find_packed(&sizes, config, ops);
     return sizes;
@@ -109,6 +112,8 @@ static size_t list_scratch(const struct sizes *sizes, const struct engine_option
 {
     uint64_t tokens = options->batch_limit, logits = options->logits_limit;
     uint64_t slots = tokens * sizes->used; /* at most 2^32 * 64 */
+    uint64_t lists = sizes->chunk && sizes->chunk < options->context ? ENGINE_CHUNK_LISTS
+                                                                     : ENGINE_LISTS;
     const struct scratch_row all[] = {
         { offsetof(struct engine_scratch, x), "x", DTYPE_F32, sizes->width, tokens },
         { offsetof(struct engine_scratch, normed), "normed", DTYPE_F32, sizes->width, tokens },
@@ -148,11 +153,11 @@ static size_t list_scratch(const struct sizes *sizes, const struct engine_option
           logits < options->sequence_limit ? logits : options->sequence_limit },
         { offsetof(struct engine_scratch, argmax_ids), "argmax_ids", DTYPE_I32, logits,
           ENGINE_ARGMAX_LIMIT },
-        { offsetof(struct engine_scratch, indices), "indices", DTYPE_I32, 5 * tokens, 1 },
+        { offsetof(struct engine_scratch, indices), "indices", DTYPE_I32, (lists + 1) * tokens, 1 },
         { offsetof(struct engine_scratch, rope_table), "rope_table", DTYPE_F32, sizes->rotated,
           options->context },
         { offsetof(struct engine_scratch, rope_table_q), "rope_table.q", DTYPE_F32,
-          sizes->own_q_table ? sizes->rotated : 0, options->context },
+          sizes->own_q_table ? sizes->rotated : 0, options->context + sizes->q_rows_before },
         { offsetof(struct engine_scratch, rope_table_local), "rope_table.local", DTYPE_F32,
           sizes->rotated_local, options->context },
         { offsetof(struct engine_scratch, ones), "ones", DTYPE_F32, sizes->ones, 1 },
@@ -270,69 +275,6 @@ static enum status make(struct engine *engine, const char *name, enum dtype dtyp
     return STATUS_OK;
 }
 
-/* The divisors of the frequencies; NULL: none. Those of a long context are for engines that are
- * opened with one: what is cached cannot be turned again. */
-static const struct device_view *rope_factors(const struct engine *engine)
-{
-    uint64_t context = engine->budget.options.context;
-    bool is_long = (context + 255) / 256 * 256 > engine->config.rope.original_context_length;
-    const struct device_view *globals = engine->globals;
-    if (engine_has(&globals[MODEL_ROPE_FREQS]))
-        return &globals[MODEL_ROPE_FREQS];
-    if (engine_has(&globals[MODEL_ROPE_FACTORS_LONG]))
-        return &globals[is_long ? MODEL_ROPE_FACTORS_LONG : MODEL_ROPE_FACTORS_SHORT];
-    return NULL;
-}
-
-static enum status make_rope_table(struct engine *engine, const struct model_rope *rope,
-                                   const struct device_view *factors, float temperature,
-                                   const struct device_view *table, struct error *err)
-{
-    struct ops_target target = { engine->ops, engine->stream, DEVICE_HERE };
-    struct ops_rope_settings settings = {
-        .base = rope->base,
-        .frequency_scale = 1 / rope->scaling_factor,
-        .attention_factor = rope->attention_factor,
-        .ext_factor = rope->yarn_ext_factor,
-        .beta_fast = rope->yarn_beta_fast,
-        .beta_slow = rope->yarn_beta_slow,
-        .log_multiplier = rope->yarn_log_multiplier,
-        .original_context_length = rope->original_context_length,
-        .yarn = rope->scaling == MODEL_ROPE_SCALING_YARN,
-        .temperature_scale = temperature,
-        .temperature_length = engine->config.temperature_length,
-    };
-    return ops_rope_table(&target, factors, table, &settings, err);
-}
-
-static enum status make_rope_tables(struct engine *engine, struct error *err)
-{
-    const struct model_config *config = &engine->config;
-    const struct engine_scratch *scratch = &engine->scratch;
-    const struct device_view *factors = rope_factors(engine);
-    TRY(make_rope_table(engine, &config->rope, factors, 0, &scratch->rope_table, err));
-    if (engine_has(&scratch->rope_table_q))
-        TRY(make_rope_table(engine, &config->rope, factors, config->temperature_scale,
-                            &scratch->rope_table_q, err));
-    if (engine_has(&scratch->rope_table_local))
-        TRY(make_rope_table(engine, &config->local_rope, NULL, 0, &scratch->rope_table_local, err));
-    return STATUS_OK;
-}
-
-static enum status make_ones(struct engine *engine, struct error *err)
-{
-    static const float one = 1;
-    const struct device_view *ones = &engine->scratch.ones;
-    for (uint64_t i = 0; engine_has(ones) && i < ones->shape.dims[0]; i++) {
-        struct device_view place = *ones;
-        place.shape = shape_make(1, (uint64_t[]){ 1 });
-        place.offset_bytes = i * sizeof(one);
-        TRY(device_copy_in(engine->device, engine->stream, &place, &one, sizeof(one), DEVICE_HERE,
-                           err));
-    }
-    return STATUS_OK;
-}
-
 /* False for RoPE tables, which are made once, and for the indices, which every batch writes. */
 static bool is_activation(const struct scratch_row *row)
 {
@@ -391,6 +333,5 @@ enum status engine_make_memory(struct engine *engine, struct error *err)
         TRY(make(engine, keys, options->kv_dtype, kv, slots, &layer->keys, err));
         TRY(make(engine, values, options->kv_dtype, kv, slots, &layer->values, err));
     }
-    TRY(make_ones(engine, err));
-    return make_rope_tables(engine, err);
+    return engine_make_tables(engine, err);
 }

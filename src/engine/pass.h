@@ -13,6 +13,7 @@ struct pass {
     uint64_t tokens;
     struct device_view x, normed, q, attn_out, k, v, added, gate, up; /* [.., tokens] */
     struct device_view ids, positions, starts, slots;                 /* I32 [tokens] */
+    struct device_view chunk_positions, chunk_starts;                 /* where there are chunks */
     const struct device_view *input; /* of the block at hand: normed, or x where it has no norm */
     bool is_packed;                  /* the input is packed for the block's first weights */
     bool is_pending;                 /* `added` has yet to be added to x */
@@ -44,6 +45,9 @@ MUST_CHECK enum status pass_multiply_one(struct pass *pass, const struct device_
 
 /* x += added, if that is pending. */
 MUST_CHECK enum status pass_settle(struct pass *pass);
+
+/* heads.c: queries, keys and values, ready to be looked up. */
+MUST_CHECK enum status pass_make_heads(struct pass *pass, int32_t index);
 
 /* layer_input.c, for models whose layers have inputs of their own: makes them for the tokens, whose
  * embedding is in x; and adds what layer `index` makes of its own. */

@@ -66,6 +66,11 @@ static const struct model_arch_info arch_infos[] = {
                              .reads = MODEL_READS_WINDOW | MODEL_MUST_HAVE_EXPERTS |
                                       MODEL_EXPERTS_OWN_LENGTH | MODEL_NORMALISES_EXPERTS |
                                       MODEL_CLAMPS_EXPERTS },
+    [MODEL_ARCH_LLAMA4] = { "llama4", MODEL_ROPE_ADJACENT, .rope_covers_head = true,
+                            .unrotated_every = 4, .chunk = 8192, .resting_temperature = 0.1f,
+                            .reads = MODEL_MUST_HAVE_EXPERTS | MODEL_EXPERTS_OWN_LENGTH |
+                                     MODEL_WEIGHS_EXPERT_INPUT | MODEL_EXPERTS_BY_STEP |
+                                     MODEL_SHARES_LIKE_EXPERT | MODEL_NORMS_ROTATED },
 };
 _Static_assert(COUNT_OF(arch_infos) == MODEL_ARCH_COUNT, "every architecture has a row");
 
@@ -89,5 +94,6 @@ bool model_arch_find(struct text_view name, enum model_arch *ret_arch)
 const char *model_arch_list(void)
 {
     return "llama, qwen2, qwen3, gemma2, gemma3, gemma4, phi3, mistral3, glm4, granite, olmo2, "
-           "smollm3, command-r, cohere2, starcoder2, qwen2moe, qwen3moe, granitemoe, gpt-oss";
+           "smollm3, command-r, cohere2, starcoder2, qwen2moe, qwen3moe, granitemoe, gpt-oss, "
+           "llama4";
 }

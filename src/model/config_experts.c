@@ -45,6 +45,8 @@ static void read_lengths(struct model_keys *keys, const struct model_config *con
         experts->shared_feed_length = model_keys_whole(
             keys, "expert_shared_feed_forward_length", reads & MODEL_MUST_SHARE_EXPERT ? 1 : 0,
             MODEL_WIDTH_LIMIT, reads & MODEL_MUST_SHARE_EXPERT ? &feed : &none);
+    if (reads & MODEL_SHARES_LIKE_EXPERT)
+        experts->shared_feed_length = experts->feed_length;
 }
 
 void model_experts_read(struct model_keys *keys, struct model_config *config)
@@ -63,6 +65,10 @@ void model_experts_read(struct model_keys *keys, struct model_config *config)
         refuse(keys, "expert_used_count", "at most expert_count", experts->used);
     experts->clamped = reads & MODEL_CLAMPS_EXPERTS;
     experts->normalised = reads & MODEL_NORMALISES_EXPERTS;
+    experts->weighs_input = reads & MODEL_WEIGHS_EXPERT_INPUT;
+    if (reads & MODEL_EXPERTS_BY_STEP)
+        experts->step = model_keys_whole(keys, "interleave_moe_layer_step", 1, MODEL_BLOCK_LIMIT,
+                                         NULL);
     experts->weight_scale = 1.0f;
     read_groups(keys, experts);
     read_lengths(keys, config, experts);
@@ -70,5 +76,7 @@ void model_experts_read(struct model_keys *keys, struct model_config *config)
 
 bool model_layer_has_experts(const struct model_config *config, uint32_t layer)
 {
-    return config->experts.count > 0 && layer < config->block_count;
+    uint32_t step = config->experts.step;
+    return config->experts.count > 0 && layer < config->block_count &&
+           (step == 0 || (layer + 1) % step == 0);
 }

@@ -123,6 +123,7 @@ struct model_layer model_layer(const struct model_config *config, uint32_t layer
                                  .feed_forward_length = feed ? feed : config->feed_forward_length,
                                  .cache = layer < owners ? layer : owners - (local ? 2 : 1),
                                  .window = local ? config->window : 0,
+                                 .chunk = rests ? 0 : config->chunk,
                                  .has_experts = model_layer_has_experts(config, layer),
                                  .rope = rests || config->is_unrotated     ? MODEL_LAYER_UNROTATED
                                          : local && config->has_local_rope ? MODEL_LAYER_LOCAL_ROPE
@@ -192,6 +193,20 @@ static void read_temperature(struct model_keys *keys, struct model_config *confi
     keys->complete = false;
 }
 
+/* The length of a chunk is fixed; a file may only say that there are none. */
+static void read_chunks(struct model_keys *keys, struct model_config *config)
+{
+    const struct model_arch_info *info = model_arch_info(config->arch);
+    if (model_keys_whole(keys, "attention.sliding_window", 0, MODEL_CONTEXT_LIMIT, &info->chunk) ==
+        0)
+        bad_layers(keys, "attention.sliding_window", "8192 or no such key", 0);
+    config->chunk = config->temperature_length = info->chunk;
+    config->temperature_scale = info->resting_temperature;
+}
+
+/* Models with so many experts do not norm queries and keys; no key says so. */
+#define EXPERTS_WITHOUT_NORM 128u
+
 /* ---- Layers that differ --------------------------------------------------------------------- */
 
 /* The last layers look at the cache of the last one with a window, or of the last one without. */
@@ -239,4 +254,8 @@ void model_layers_read(struct model_keys *keys, struct model_config *config)
     model_experts_read(keys, config);
     if (reads & MODEL_READS_TEMPERATURE)
         read_temperature(keys, config);
+    if (model_arch_info(config->arch)->chunk)
+        read_chunks(keys, config);
+    config->norms_rotated = reads & MODEL_NORMS_ROTATED &&
+                            config->experts.count != EXPERTS_WITHOUT_NORM;
 }

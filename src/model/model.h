@@ -39,6 +39,7 @@ enum model_arch {
     MODEL_ARCH_QWEN3MOE,
     MODEL_ARCH_GRANITEMOE,
     MODEL_ARCH_GPT_OSS,
+    MODEL_ARCH_LLAMA4,
     MODEL_ARCH_COUNT
 };
 
@@ -94,6 +95,12 @@ struct model_arch_info {
      * in place of that of the head dimension; no key says so. */
     uint32_t width_scaled_blocks;
     const char *ffn_norm; /* its tensor, where that is not ffn_norm.weight */
+    /* Layers that rotate see the tokens of their own chunk of so many; 0: all. At position p those
+     * that do not rotate multiply queries by 1 + resting_temperature ln(1 + floor((p + 1) /
+     * chunk)).
+     */
+    uint32_t chunk;
+    float resting_temperature;
 };
 
 enum model_reads {
@@ -124,6 +131,11 @@ enum model_reads {
     MODEL_MAY_SHARE_EXPERT = 1 << 23,   /* one more that every token uses, as a key says */
     MODEL_MUST_SHARE_EXPERT = 1 << 24,
     MODEL_CLAMPS_EXPERTS = 1 << 25, /* gate and up, and the gate is wider: ops_gate_experts */
+    /* The sigmoid of its logit weighs what an expert reads, in place of what it gives. */
+    MODEL_WEIGHS_EXPERT_INPUT = 1 << 26,
+    MODEL_EXPERTS_BY_STEP = 1 << 27,    /* every interleave_moe_layer_step-th layer has experts */
+    MODEL_SHARES_LIKE_EXPERT = 1 << 28, /* the shared one is as long as the others */
+    MODEL_NORMS_ROTATED = 1 << 29,      /* queries and keys after rotation, without weights */
 };
 
 const struct model_arch_info *model_arch_info(enum model_arch arch);
@@ -167,6 +179,8 @@ struct model_experts {
     uint32_t used;  /* by a token */
     uint32_t feed_length;
     uint32_t shared_feed_length; /* of the one that every token uses; 0: there is none */
+    uint32_t step;               /* of so many layers the last one has experts; 0: all have */
+    bool weighs_input;           /* MODEL_WEIGHS_EXPERT_INPUT */
     bool clamped;                /* their gate and up */
     bool normalised;             /* weights of the used ones are divided by their sum */
     float weight_scale;
@@ -193,6 +207,8 @@ struct model_config {
      * temperature_length)). */
     float temperature_scale;
     uint32_t temperature_length;
+    uint32_t chunk;     /* of layers that rotate; 0: none */
+    bool norms_rotated; /* queries and keys of layers that rotate */
     struct model_rope rope;
     struct model_rope local_rope; /* of layers with a window, where has_local_rope */
     bool has_local_rope;
@@ -217,6 +233,7 @@ enum model_layer_rope { MODEL_LAYER_UNROTATED, MODEL_LAYER_ROPE, MODEL_LAYER_LOC
 /* What layers differ in. */
 struct model_layer {
     uint32_t window; /* 0: none */
+    uint32_t chunk;  /* 0: none */
     enum model_layer_rope rope;
     uint32_t head_dim, head_count_kv, feed_forward_length;
     uint32_t cache; /* the layer whose keys and values it looks at: itself or an earlier one */
@@ -334,7 +351,7 @@ struct model_shape {
     bool has_qkv_biases, has_head_norms; /* where they are optional */
     /* With MODEL_LAYERS_DIFFER, where every other layer has a window. */
     uint32_t local_head_dim, shared_kv_count, layer_input_length;
-    struct model_experts experts;        /* only the numbers that files say */
+    struct model_experts experts; /* only the numbers that files say */
 };
 
 size_t model_shape_count(void);

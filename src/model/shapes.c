@@ -22,6 +22,7 @@
 #define QWEN2MOE MODEL_ARCH_QWEN2MOE
 #define QWEN3MOE MODEL_ARCH_QWEN3MOE
 #define GPT_OSS MODEL_ARCH_GPT_OSS
+#define LLAMA4 MODEL_ARCH_LLAMA4
 
 /* slug, title, arch, width, layers, feed, heads, kv heads, head dim, vocab, context, rope base,
  * epsilon, tied, rope_freqs factor. If two shapes differ only in the vocabulary, the more common
@@ -121,6 +122,9 @@ static const struct model_shape shapes[] = {
       1e-5f, false, .rope_scaling = MODEL_ROPE_SCALING_YARN, .rope_scaling_factor = 32,
       .rope_original_context = 4096, .window = 128,
       .experts = { .count = 32, .used = 4, .feed_length = 2880 } },
+    { "llama4-scout", "Llama-4-Scout-17B-16E", LLAMA4, 5120, 48, 16384, 40, 8, 128, 202048,
+      10485760, 5e5f, 1e-5f, false, .rope_freqs_factor = 16,
+      .experts = { .count = 16, .used = 1, .feed_length = 8192, .shared_feed_length = 8192 } },
 };
 
 size_t model_shape_count(void)

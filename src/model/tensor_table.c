@@ -99,7 +99,7 @@ static uint64_t extent_of(const struct model_config *config, const struct model_
 /* Sets of architectures; one with experts has the tensors of its dense relative but for the
  * feed-forward, and for what names it below. */
 #define GPT_OSS (1u << MODEL_ARCH_GPT_OSS)
-#define LLAMA (1u << MODEL_ARCH_LLAMA)
+#define LLAMA (1u << MODEL_ARCH_LLAMA | 1u << MODEL_ARCH_LLAMA4)
 #define QWEN2 (1u << MODEL_ARCH_QWEN2 | 1u << MODEL_ARCH_QWEN2MOE | GPT_OSS)
 #define QWEN3 (1u << MODEL_ARCH_QWEN3 | 1u << MODEL_ARCH_QWEN3MOE)
 #define GEMMA2 (1u << MODEL_ARCH_GEMMA2)

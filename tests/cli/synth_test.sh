@@ -19,7 +19,7 @@ for type in f32 f16 bf16 q8_0 q4_0 q4_k_m q5_k_m q6_k mxfp4; do
     expect_json 'j["guard_rail"]["verdict"] == "can run"'
     rm -f $type.gguf
 done
-for arch in llama qwen2 qwen3 qwen2moe qwen3moe granitemoe gpt-oss; do
+for arch in llama qwen2 qwen3 qwen2moe qwen3moe granitemoe gpt-oss llama4; do
     expect_exit 0 "$GRETA" synth --shape custom --arch $arch --width 64 --layers 3 --ffn 96 \
         --heads 4 --kv-heads 2 --head-dim 16 --vocab 300 --context 64 --tied --out x.gguf --force
     expect_exit 0 "$GRETA" inspect --json x.gguf

@@ -61,8 +61,16 @@ static void vary_shape(struct model_shape *shape)
             shape->experts.feed_length = shape->feed_forward_length;
         if (reads & (MODEL_MAY_SHARE_EXPERT | MODEL_MUST_SHARE_EXPERT))
             shape->experts.shared_feed_length = 160;
+        if (reads & MODEL_EXPERTS_BY_STEP)
+            shape->experts.step = 2;
     }
     shape->has_head_norms = model_arch_info(shape->arch)->head_norm == MODEL_HEAD_NORM_OWN;
+}
+
+void scene_shorten(struct model_config *config)
+{
+    if (config->chunk)
+        config->chunk = config->temperature_length = 6;
 }
 
 struct model_shape scene_shape(enum model_arch arch)
@@ -97,6 +105,7 @@ void scene_write(struct scene *scene, const struct model_shape *shape, enum conv
     CHECK_OK(gguf_open(path.text, &scene->file, &scene->err), &scene->err);
     model_check(scene->file, NULL, &scene->report);
     assert_false(model_report_refuses(&scene->report, false));
+    scene_shorten(&scene->report.config);
 }
 
 void scene_start(struct scene *scene, enum cpu_path path, uint32_t threads,

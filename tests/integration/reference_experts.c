@@ -45,6 +45,8 @@ static void choose(const struct model_experts *experts, const double *logits, si
     }
     for (size_t n = 0; n < experts->used && experts->normalised; n++)
         weights[n] /= used;
+    for (size_t n = 0; n < experts->used && experts->weighs_input; n++)
+        weights[n] = 1 / (1 + exp(-logits[ids[n]]));
 }
 
 static void add_shared(const struct reference_multiplier *by, const double *h, double *added)
@@ -81,11 +83,16 @@ void reference_feed_experts(const struct reference_multiplier *by, const double 
     for (size_t n = 0; n < experts->used; n++) {
         multiply(by, "ffn_gate_exps", ids[n] * feed, h, feed, gate);
         multiply(by, "ffn_up_exps", ids[n] * feed, h, feed, up);
+        /* What an expert reads may be rounded, but not once more by its weight. */
+        for (size_t i = 0; experts->weighs_input && i < feed; i++) {
+            gate[i] *= weights[n];
+            up[i] *= weights[n];
+        }
         activate(experts->clamped, gate, up, feed);
         by->multiply(by->context, by->layer, "ffn_down_exps", ids[n] * width, "ffn_experts_gated",
                      experts->used, n, gate, feed, width, out);
         for (size_t i = 0; i < width; i++)
-            added[i] += weights[n] * out[i];
+            added[i] += (experts->weighs_input ? 1 : weights[n]) * out[i];
     }
     if (experts->shared_feed_length)
         add_shared(by, h, added);

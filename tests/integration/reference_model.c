@@ -235,6 +235,23 @@ static double capped(double x, double cap)
     return cap > 0 ? cap * tanh(x / cap) : x;
 }
 
+static void normalise_plainly(double *x, size_t n, double epsilon)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    for (size_t i = 0; i < n; i++)
+        x[i] /= sqrt(sum / (double)n + epsilon);
+}
+
+/* The temperature of attention at a position. */
+static void warm(double *x, size_t n, const struct model_config *config, size_t position)
+{
+    double times = floor((double)position / config->temperature_length);
+    for (size_t i = 0; i < n; i++)
+        x[i] *= 1 + (double)config->temperature_scale * log(1 + times);
+}
+
 /* Norm of each head (where the model has one), then rotation by the position. */
 static void prepare_heads(struct subject *subject, int layer, bool is_query, double *x,
                           size_t position)
@@ -253,14 +270,18 @@ static void prepare_heads(struct subject *subject, int layer, bool is_query, dou
             normalise(x + h * dim, own ? norm + h * dim : norm, NULL, dim, own, epsilon,
                       x + h * dim);
     enum model_layer_rope rope = numbers.rope;
-    if (rope == MODEL_LAYER_UNROTATED)
+    if (rope == MODEL_LAYER_UNROTATED) {
+        if (is_query && subject->arch->resting_temperature > 0)
+            warm(x, heads * dim, config, position + 1);
         return;
+    }
     const double *factors = load(subject, -1, "rope_freqs.weight");
     bool is_long = (subject->context + 255) / 256 * 256 > config->rope.original_context_length;
     if (!factors)
         factors = load(subject, -1,
                        is_long ? "rope_factors_long.weight" : "rope_factors_short.weight");
-    double size = is_query && config->temperature_scale > 0
+    bool warms = is_query && subject->arch->resting_temperature == 0;
+    double size = warms && config->temperature_scale > 0
                       ? 1 + (double)config->temperature_scale *
                                 log(1 + floor((double)position / config->temperature_length))
                       : 1;
@@ -268,15 +289,19 @@ static void prepare_heads(struct subject *subject, int layer, bool is_query, dou
         reference_rotate(rope == MODEL_LAYER_LOCAL_ROPE ? &config->local_rope : &config->rope,
                          rope == MODEL_LAYER_LOCAL_ROPE ? NULL : factors, position, size,
                          x + h * dim);
+    for (size_t h = 0; config->norms_rotated && h < heads; h++)
+        normalise_plainly(x + h * dim, dim, epsilon);
 }
 
 static void attend(const struct model_config *config, const struct model_layer *layer,
-                   const double *q, const double *keys, const double *values,
-                   const double *sinks, size_t length, double *out)
+                   const double *q, const double *keys, const double *values, const double *sinks,
+                   size_t length, double *out)
 {
     size_t dim = layer->head_dim, kv = (size_t)layer->head_count_kv * dim;
     uint32_t window = layer->window;
     size_t first = window && length > window ? length - window : 0;
+    if (layer->chunk)
+        first = (length - 1) / layer->chunk * layer->chunk;
     double *scores = malloc(length * sizeof(*scores));
     ASSERT(scores);
     for (size_t h = 0; h < config->head_count; h++) {
@@ -335,15 +360,11 @@ static void append(struct subject *subject, int layer, const double *h, size_t t
     size_t width = subject->config->embedding_length, dim = numbers.head_dim;
     size_t kv = numbers.head_count_kv * dim;
     double *key = subject->keys[layer] + token * kv, *value = subject->values[layer] + token * kv;
-    double ones[512];
     multiply(subject, layer, "attn_k", "attn_norm.out", h, width, kv, key);
     multiply(subject, layer, "attn_v", "attn_norm.out", h, width, kv, value);
     prepare_heads(subject, layer, false, key, token);
-    for (size_t i = 0; i < COUNT_OF(ones); i++)
-        ones[i] = 1;
     for (size_t i = 0; subject->arch->reads & MODEL_NORMS_VALUES && i < kv; i += dim)
-        normalise(value + i, ones, NULL, dim, false, (double)subject->config->rms_epsilon,
-                  value + i);
+        normalise_plainly(value + i, dim, (double)subject->config->rms_epsilon);
     round_cached(subject, "rope_k", layer, key, kv);
     round_cached(subject, "attn_v", layer, value, kv);
 }

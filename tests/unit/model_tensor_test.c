@@ -6,7 +6,7 @@
 /* ---- The table------------------------------------------------------------------------------ */
 
 /* Sets of architectures. */
-#define LLAMA (1u << MODEL_ARCH_LLAMA)
+#define LLAMA (1u << MODEL_ARCH_LLAMA | 1u << MODEL_ARCH_LLAMA4)
 #define GPT_OSS (1u << MODEL_ARCH_GPT_OSS)
 #define QWEN2 (1u << MODEL_ARCH_QWEN2 | 1u << MODEL_ARCH_QWEN2MOE | GPT_OSS)
 #define QWEN3 (1u << MODEL_ARCH_QWEN3 | 1u << MODEL_ARCH_QWEN3MOE)
@@ -294,11 +294,12 @@ static void test_parameter_counts(void **state)
         { "qwen3-32b", 32762123264 },     { "gemma2-2b", 2614341888 },
         { "mixtral-8x7b", 46702792704 },  { "qwen1.5-moe", 14315784192 },
         { "qwen3-30b-a3b", 30532122624 }, { "gpt-oss-20b", 20914757184 },
-        { "gemma2-9b", 9241705984 },      { "gemma3-1b", 999885952 },
-        { "phi3-mini", 3821079552 },      { "phi4-mini", 3836021760 },
-        { "glm4-9b", 9400279040 },        { "olmo2-7b", 7298617344 },
-        { "smollm3-3b", 3075098624 },     { "command-r", 34980831232 },
-        { "command-r7b", 8028033024 },    { "starcoder2-3b", 3030371328 },
+        { "llama4-scout", 107769861120 }, { "gemma2-9b", 9241705984 },
+        { "gemma3-1b", 999885952 },       { "phi3-mini", 3821079552 },
+        { "phi4-mini", 3836021760 },      { "glm4-9b", 9400279040 },
+        { "olmo2-7b", 7298617344 },       { "smollm3-3b", 3075098624 },
+        { "command-r", 34980831232 },     { "command-r7b", 8028033024 },
+        { "starcoder2-3b", 3030371328 },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const struct model_shape *shape = model_shape_find(rows[i].slug);
