@@ -126,6 +126,7 @@ void convert_complete_experts(struct model_shape *shape)
         experts->shared_feed_length = shape->feed_forward_length;
     if (reads & MODEL_SHARES_LIKE_EXPERT)
         experts->shared_feed_length = experts->feed_length;
+    experts->fused = reads & MODEL_KEEPS_DENSE;
     if (experts->step == 0 && reads & MODEL_EXPERTS_BY_STEP)
         experts->step = 1;
 }

@@ -36,6 +36,8 @@ struct engine_scratch {
     struct device_view router_logits;                      /* [experts, tokens] */
     struct device_view expert_ids, expert_weights;         /* I32, F32 [used, tokens] */
     struct device_view expert_gate, expert_up, expert_out; /* [feed or width, slots] */
+    struct device_view expert_gate_up;                     /* [2 feed, slots], in place of up */
+    struct device_view expert_scales, expert_scaled;       /* [used, tokens]: of their weights */
     struct device_view expert_packed;                      /* I8 [bytes, slots] */
     struct device_view shared;                             /* [width, tokens] */
     struct device_view shared_gate;                        /* [1, tokens] */

@@ -3,6 +3,8 @@
  * A slot is one choice of a token: ops/ops.h. */
 #include "engine/pass.h"
 
+#include <math.h>
+
 /* Rows of slots of a scratch buffer. */
 static struct device_view slot_rows(const struct pass *pass, const struct device_view *view)
 {
@@ -18,7 +20,7 @@ static struct device_view slot_list(const struct pass *pass, const struct device
     return list;
 }
 
-static enum status route(struct pass *pass, int32_t index)
+enum status pass_route(struct pass *pass, int32_t index)
 {
     const struct model_experts *experts = &pass->engine->config.experts;
     const struct device_view *weights = pass->engine->layers[index].weights;
@@ -35,6 +37,9 @@ static enum status route(struct pass *pass, int32_t index)
     pass_label(pass, index, "ffn_router", DEVICE_HERE);
     TRY(pass_multiply_one(pass, pass->input, pass->is_packed, &weights[MODEL_FFN_ROUTER],
                           pass_optional(&weights[MODEL_FFN_ROUTER_BIAS]), &logits));
+    if (engine_has(&weights[MODEL_FFN_ROUTER_SCALE]))
+        TRY(ops_scale(&pass->target, &logits,
+                      1 / sqrtf((float)pass->engine->config.embedding_length), 0, pass->err));
     pass_label(pass, index, "ffn_route", DEVICE_HERE);
     TRY(ops_route_experts(&pass->target, &logits, NULL, &ids, &chosen, &routing, pass->err));
     return pass_reach(pass, ENGINE_ROUTED, index);
@@ -56,7 +61,22 @@ static struct device_view packed_rows(const struct pass *pass, const struct devi
 #define CLAMP_LIMIT 7.0f
 #define CLAMP_ALPHA 1.702f
 
-/* gate and up, of the experts that each slot chose. */
+/* gate and up, of the experts that each slot chose, as one row. */
+static enum status open_both(struct pass *pass, int32_t index)
+{
+    const struct engine_scratch *scratch = &pass->engine->scratch;
+    const struct device_view *weights = pass->engine->layers[index].weights;
+    const struct device_view *matrix = &weights[MODEL_FFN_GATE_UP_EXPERTS];
+    struct device_view ids = slot_list(pass, &scratch->expert_ids);
+    struct device_view packed = packed_rows(pass, &scratch->packed, matrix, pass->tokens);
+    struct device_view out = slot_rows(pass, &scratch->expert_gate_up);
+    pass_label(pass, index, "ffn_experts_gate_up", DEVICE_HERE);
+    TRY(ops_pack_for_experts(&pass->target, pass->input, &packed, matrix->dtype, pass->err));
+    TRY(ops_matmul_experts(&pass->target, matrix, &packed, NULL, &ids, &out, pass->err));
+    return pass_reach(pass, ENGINE_EXPERTS_OPENED, index);
+}
+
+/* The same, a row each. */
 static enum status open_up(struct pass *pass, int32_t index)
 {
     const struct device_view *weights = pass->engine->layers[index].weights;
@@ -81,25 +101,44 @@ static enum status open_up(struct pass *pass, int32_t index)
     return pass_reach(pass, ENGINE_EXPERTS_OPENED, index);
 }
 
+/* The gate's rows by the activation, times those of up, as rows and packed. */
+static enum status gate_experts(struct pass *pass, struct device_view *gate,
+                                const struct ops_packing *packing)
+{
+    const struct engine_scratch *scratch = &pass->engine->scratch;
+    const struct model_experts *experts = &pass->engine->config.experts;
+    struct device_view up = slot_rows(pass, &scratch->expert_up), from = *gate;
+    struct device_view input_weights = slot_list(pass, &scratch->expert_weights);
+    struct ops_expert_gate settings = { 0 };
+    if (experts->clamped)
+        settings = (struct ops_expert_gate){ .limit = CLAMP_LIMIT, .alpha = CLAMP_ALPHA };
+    if (experts->fused) {
+        from = up = slot_rows(pass, &scratch->expert_gate_up);
+        from.row_stride_bytes = up.row_stride_bytes = up.shape.dims[0] * sizeof(float);
+        from.shape.dims[0] = up.shape.dims[0] = experts->feed_length;
+        up.offset_bytes += experts->feed_length * sizeof(float);
+    }
+    if (pass->arch->activation == MODEL_ACTIVATION_SILU)
+        return ops_gate_experts(&pass->target, &from, &up,
+                                experts->weighs_input ? &input_weights : NULL, gate, packing,
+                                &settings, pass->err);
+    TRY(ops_gelu(&pass->target, &from, &up, gate, NULL, pass->err));
+    return ops_pack_for_experts(&pass->target, gate, packing->packed, packing->weight_dtype,
+                                pass->err);
+}
+
 static enum status close_down(struct pass *pass, int32_t index)
 {
     const struct engine_scratch *scratch = &pass->engine->scratch;
     const struct device_view *weights = pass->engine->layers[index].weights;
     const struct device_view *down = &weights[MODEL_FFN_DOWN_EXPERTS];
     struct device_view gate = slot_rows(pass, &scratch->expert_gate);
-    struct device_view up = slot_rows(pass, &scratch->expert_up);
     struct device_view out = slot_rows(pass, &scratch->expert_out);
     struct device_view ids = slot_list(pass, &scratch->expert_ids);
     struct device_view packed = packed_rows(pass, &scratch->expert_packed, down, out.shape.dims[1]);
     struct ops_packing packing = { &packed, down->dtype };
-    struct device_view input_weights = slot_list(pass, &scratch->expert_weights);
-    struct ops_expert_gate settings = { 0 };
-    bool weighs_input = pass->engine->config.experts.weighs_input;
-    if (pass->engine->config.experts.clamped)
-        settings = (struct ops_expert_gate){ .limit = CLAMP_LIMIT, .alpha = CLAMP_ALPHA };
     pass_label(pass, index, "ffn_experts_gated", DEVICE_HERE);
-    TRY(ops_gate_experts(&pass->target, &gate, &up, weighs_input ? &input_weights : NULL, &gate,
-                         &packing, &settings, pass->err));
+    TRY(gate_experts(pass, &gate, &packing));
     TRY(pass_reach(pass, ENGINE_EXPERTS_GATED, index));
     pass_label(pass, index, "ffn_experts_down", DEVICE_HERE);
     TRY(ops_matmul_experts(&pass->target, down, &packed,
@@ -140,21 +179,49 @@ static enum status run_shared(struct pass *pass, int32_t index, struct device_vi
     return STATUS_OK;
 }
 
-enum status pass_feed_experts(struct pass *pass, int32_t index)
+/* ---- The sum -------------------------------------------------------------------------------- */
+
+/* Weights of the slots, times a scale of each expert. */
+static enum status scale_weights(struct pass *pass, int32_t index, struct device_view *weights)
 {
     const struct engine_scratch *scratch = &pass->engine->scratch;
-    bool has_shared = engine_has(&pass->engine->layers[index].weights[MODEL_FFN_SHARED_DOWN]);
+    struct device_view table = pass->engine->layers[index].weights[MODEL_FFN_EXPERTS_SCALE];
+    struct device_view ids = slot_list(pass, &scratch->expert_ids);
+    struct device_view scales = slot_list(pass, &scratch->expert_scales);
+    struct device_view scaled = slot_list(pass, &scratch->expert_scaled);
+    struct device_view columns[] = { scales, *weights, scaled }; /* rows of one value */
+    for (size_t i = 0; i < COUNT_OF(columns); i++)
+        columns[i].shape = shape_make(2, (uint64_t[]){ 1, scales.shape.dims[0] });
+    table.shape = shape_make(2, (uint64_t[]){ 1, table.shape.dims[0] });
+    pass_label(pass, index, "ffn_experts_scale", DEVICE_HERE);
+    TRY(ops_embed(&pass->target, &table, &ids, &columns[0], pass->err));
+    TRY(ops_sum_experts(&pass->target, &columns[1], &scales, NULL, NULL, &columns[2], pass->err));
+    *weights = scaled;
+    return STATUS_OK;
+}
+
+enum status pass_run_experts(struct pass *pass, int32_t index, const struct device_view *sum)
+{
+    const struct engine_scratch *scratch = &pass->engine->scratch;
+    const struct model_experts *experts = &pass->engine->config.experts;
+    const struct device_view *layer = pass->engine->layers[index].weights;
+    bool has_shared = engine_has(&layer[MODEL_FFN_SHARED_DOWN]);
     struct device_view shared = engine_rows(&scratch->shared, pass->tokens);
     struct device_view weights = slot_list(pass, &scratch->expert_weights);
-    bool weighs_input = pass->engine->config.experts.weighs_input;
     struct device_view out = slot_rows(pass, &scratch->expert_out), gate = { 0 };
-    TRY(route(pass, index));
-    TRY(open_up(pass, index));
+    TRY(experts->fused ? open_both(pass, index) : open_up(pass, index));
     TRY(close_down(pass, index));
+    if (engine_has(&layer[MODEL_FFN_EXPERTS_SCALE]))
+        TRY(scale_weights(pass, index, &weights));
     if (has_shared)
         TRY(run_shared(pass, index, &gate));
     pass_label(pass, index, "ffn_experts_sum", DEVICE_HERE);
-    return ops_sum_experts(&pass->target, &out, weighs_input ? NULL : &weights,
-                           has_shared ? &shared : NULL, pass_optional(&gate), &pass->added,
-                           pass->err);
+    return ops_sum_experts(&pass->target, &out, experts->weighs_input ? NULL : &weights,
+                           has_shared ? &shared : NULL, pass_optional(&gate), sum, pass->err);
+}
+
+enum status pass_feed_experts(struct pass *pass, int32_t index)
+{
+    TRY(pass_route(pass, index));
+    return pass_run_experts(pass, index, &pass->added);
 }

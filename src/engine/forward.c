@@ -127,11 +127,21 @@ static enum status feed_dense(struct pass *pass, int32_t index)
                              pass_optional(&weights[MODEL_FFN_DOWN_BIAS]), &pass->added);
 }
 
+/* Experts, and a feed-forward that is not one of them. */
+static bool has_both(const struct pass *pass, int32_t index)
+{
+    const struct device_view *weights = pass->engine->layers[index].weights;
+    return engine_has(&weights[MODEL_FFN_ROUTER]) && pass->arch->reads & MODEL_KEEPS_DENSE;
+}
+
 static enum status feed(struct pass *pass, int32_t index)
 {
     const struct device_view *weights = pass->engine->layers[index].weights;
-    TRY(engine_has(&weights[MODEL_FFN_ROUTER]) ? pass_feed_experts(pass, index)
-                                               : feed_dense(pass, index));
+    bool experts = engine_has(&weights[MODEL_FFN_ROUTER]), both = has_both(pass, index);
+    if (!experts || both)
+        TRY(feed_dense(pass, index));
+    if (experts)
+        TRY(both ? pass_add_experts(pass, index) : pass_feed_experts(pass, index));
     TRY(pass_reach(pass, ENGINE_DOWN_MULTIPLIED, index));
     TRY(leave(pass, index, &weights[MODEL_FFN_POST_NORM], "ffn_post_norm", "ffn_scale"));
     return pass_reach(pass, ENGINE_FFN_POST_NORMED, index);
@@ -154,8 +164,8 @@ static enum status run_layer(struct pass *pass, int32_t index)
 {
     const struct engine_layer *layer = &pass->engine->layers[index];
     const struct device_view *weights = layer->weights;
-    const struct device_view *first = engine_has(&weights[MODEL_FFN_ROUTER])
-                                          ? &weights[MODEL_FFN_ROUTER]
+    bool routed = engine_has(&weights[MODEL_FFN_ROUTER]) && !has_both(pass, index);
+    const struct device_view *first = routed ? &weights[MODEL_FFN_ROUTER]
                                       : engine_has(&layer->gate.weights) ? &layer->gate.weights
                                                                          : &layer->up.weights;
     shape_rows(pass, index);

@@ -40,5 +40,11 @@ const char *const engine_labels[] = {
     "ffn_shared_swiglu",
     "ffn_shared_down",
     "ffn_shared_router",
+    "ffn_experts_scale",
+    "ffn_dense_post_norm",
+    "ffn_router_norm",
+    "ffn_experts_norm",
+    "ffn_experts_post_norm",
+    "ffn_experts_add",
 };
 const size_t engine_label_count = COUNT_OF(engine_labels);

@@ -27,6 +27,7 @@ struct sizes {
     uint64_t ones;
     uint64_t packed; /* bytes of the longest packed row of any weight type */
     bool own_q_table;
+    bool fused, scaled;                          /* experts */
     uint64_t q_rows_before;                      /* of that table: engine_make_tables */
     uint64_t chunk;                              /* 0: none */
     uint64_t experts, used, expert_feed, shared; /* shared: the width, or 0 */
@@ -42,7 +43,7 @@ static void find_packed(struct sizes *sizes, const struct model_config *config,
     size_t count = 4;
     for (uint32_t i = 0; i < config->block_count && i < MODEL_UNLIKE_LIMIT; i++) {
         struct model_layer layer = model_layer(config, i);
-        inputs[count++] = layer.has_experts ? 0 : layer.feed_forward_length;
+        inputs[count++] = layer.feed_forward_length;
     }
     for (int dtype = 0; dtype < DTYPE_COUNT; dtype++) {
         if (!model_dtype_allowed(true, (enum dtype)dtype))
@@ -65,6 +66,7 @@ static void find_packed(struct sizes *sizes, const struct model_config *config,
 
 static struct sizes sizes_of(const struct model_config *config, const struct ops *ops)
 {
+    bool both = config->experts.count && model_arch_info(config->arch)->reads & MODEL_KEEPS_DENSE;
     struct sizes sizes = {
         .width = config->embedding_length,
         .vocab = config->vocab_size,
@@ -75,7 +77,9 @@ static struct sizes sizes_of(const struct model_config *config, const struct ops
         .experts = config->experts.count,
         .used = config->experts.used,
         .expert_feed = config->experts.feed_length,
-        .shared = config->experts.shared_feed_length ? config->embedding_length : 0,
+        .fused = config->experts.fused,
+        .scaled = both,
+        .shared = config->experts.shared_feed_length || both ? config->embedding_length : 0,
         .own_q_table = config->temperature_scale != 0,
         .q_rows_before = model_arch_info(config->arch)->resting_temperature > 0,
         .chunk = config->chunk
@@ -86,7 +90,7 @@ static struct sizes sizes_of(const struct model_config *config, const struct ops
         uint64_t head_dim = layer.head_dim;
         sizes.query = max_u64(sizes.query, config->head_count * head_dim);
         sizes.kv = max_u64(sizes.kv, layer.head_count_kv * head_dim);
-        if (!layer.has_experts)
+        if (!layer.has_experts || both)
             sizes.feed = max_u64(sizes.feed, layer.feed_forward_length);
         dim = max_u64(dim, head_dim);
     }
@@ -105,7 +109,7 @@ struct scratch_row {
     uint64_t width, rows;
 };
 
-#define SCRATCH_ROWS 30
+#define SCRATCH_ROWS 33
 
 static size_t list_scratch(const struct sizes *sizes, const struct engine_options *options,
                            struct scratch_row *rows)
@@ -137,8 +141,14 @@ static size_t list_scratch(const struct sizes *sizes, const struct engine_option
           tokens },
         { offsetof(struct engine_scratch, expert_gate), "expert_gate", DTYPE_F32,
           sizes->expert_feed, slots },
-        { offsetof(struct engine_scratch, expert_up), "expert_up", DTYPE_F32, sizes->expert_feed,
-          slots },
+        { offsetof(struct engine_scratch, expert_up), "expert_up", DTYPE_F32,
+          sizes->fused ? 0 : sizes->expert_feed, slots },
+        { offsetof(struct engine_scratch, expert_gate_up), "expert_gate_up", DTYPE_F32,
+          sizes->fused ? 2 * sizes->expert_feed : 0, slots },
+        { offsetof(struct engine_scratch, expert_scales), "expert_scales", DTYPE_F32,
+          sizes->scaled ? sizes->used : 0, tokens },
+        { offsetof(struct engine_scratch, expert_scaled), "expert_scaled", DTYPE_F32,
+          sizes->scaled ? sizes->used : 0, tokens },
         { offsetof(struct engine_scratch, expert_out), "expert_out", DTYPE_F32,
           sizes->used ? sizes->width : 0, slots },
         { offsetof(struct engine_scratch, expert_packed), "expert_packed", DTYPE_I8,

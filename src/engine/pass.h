@@ -54,8 +54,16 @@ MUST_CHECK enum status pass_make_heads(struct pass *pass, int32_t index);
 MUST_CHECK enum status layer_inputs_make(struct pass *pass);
 MUST_CHECK enum status layer_input_add(struct pass *pass, int32_t index);
 
-/* experts.c: the feed-forward of a layer with experts, into `added`. */
+/* experts.c: the feed-forward of a layer with experts, into `added`. In two parts: the router reads
+ * the block's input and chooses; the chosen ones read it, and the sum of what they give is `out`.
+ */
 MUST_CHECK enum status pass_feed_experts(struct pass *pass, int32_t index);
+MUST_CHECK enum status pass_route(struct pass *pass, int32_t index);
+MUST_CHECK enum status pass_run_experts(struct pass *pass, int32_t index,
+                                        const struct device_view *out);
+
+/* experts_add.c: adds what experts give to the layer's own feed-forward, which is in `added`. */
+MUST_CHECK enum status pass_add_experts(struct pass *pass, int32_t index);
 
 /* NULL for an absent weight. */
 static inline const struct device_view *pass_optional(const struct device_view *view)

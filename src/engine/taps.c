@@ -74,9 +74,11 @@ static const struct tap_row rows[] = {
     { ENGINE_ROUTED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_expert_weights", FORM_ROWS,
       SCRATCH(expert_weights), MODEL_FFN_ROUTER },
     { ENGINE_EXPERTS_OPENED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_experts_gate", FORM_SLOTS,
-      SCRATCH(expert_gate), MODEL_FFN_ROUTER },
+      SCRATCH(expert_gate), MODEL_FFN_GATE_EXPERTS },
     { ENGINE_EXPERTS_OPENED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_experts_up", FORM_SLOTS,
-      SCRATCH(expert_up), MODEL_FFN_ROUTER },
+      SCRATCH(expert_up), MODEL_FFN_UP_EXPERTS },
+    { ENGINE_EXPERTS_OPENED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_experts_gate_up", FORM_SLOTS,
+      SCRATCH(expert_gate_up), MODEL_FFN_GATE_UP_EXPERTS },
     { ENGINE_EXPERTS_GATED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_experts_gated", FORM_SLOTS,
       SCRATCH(expert_gate), MODEL_FFN_ROUTER },
     { ENGINE_EXPERTS_CLOSED, ENGINE_TAP_MLP | ENGINE_TAP_HIDDEN, "ffn_experts_down", FORM_SLOTS,
@@ -139,6 +141,7 @@ static uint64_t largest_tensor(const struct engine *engine)
                              scratch->gate.shape.dims[0]);
     uint64_t slot_width = max_u64(scratch->expert_gate.shape.dims[0],
                                   scratch->expert_out.shape.dims[0]);
+    slot_width = max_u64(slot_width, scratch->expert_gate_up.shape.dims[0]);
     width = max_u64(width, slot_width * engine->config.experts.used);
     width = max_u64(width, scratch->router_logits.shape.dims[0]);
     uint64_t cache = scratch->k.shape.dims[0] * options->context;

@@ -26,7 +26,9 @@ static const struct model_arch_info arch_infos[] = {
                             .reads = MODEL_READS_WINDOW | MODEL_NEEDS_WINDOW |
                                      MODEL_READS_LOGIT_CAP | MODEL_SCALES_EMBEDDING |
                                      MODEL_LAYERS_DIFFER | MODEL_NORMS_VALUES |
-                                     MODEL_UNSCALED_SCORES },
+                                     MODEL_UNSCALED_SCORES | MODEL_MAY_HAVE_EXPERTS |
+                                     MODEL_EXPERTS_OWN_LENGTH | MODEL_NORMALISES_EXPERTS |
+                                     MODEL_KEEPS_DENSE },
     /* Its attention.sliding_window is not read, as in llama.cpp, which its files are made for. */
     [MODEL_ARCH_PHI3] = { "phi3", MODEL_ROPE_SPLIT_HALF, .reads = MODEL_READS_LONGROPE },
     [MODEL_ARCH_MISTRAL3] = { "mistral3", MODEL_ROPE_ADJACENT, .rope_covers_head = true,

@@ -3,6 +3,7 @@
 #include "model/keys.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 static void refuse(struct model_keys *keys, const char *key, const char *expected, uint32_t found)
 {
@@ -30,6 +31,17 @@ static void read_groups(struct model_keys *keys, struct model_experts *experts)
              experts->count / experts->group_count * used < experts->used)
         refuse(keys, "expert_group_used_count", "groups with as many experts as a token uses",
                used);
+}
+
+/* The first layer with experts says it for all. */
+static bool are_fused(const struct model_keys *keys, const struct model_config *config)
+{
+    char name[MODEL_TENSOR_NAME_BYTES];
+    uint32_t layer = 0;
+    while (layer < config->block_count && !model_layer_has_experts(config, layer))
+        layer++;
+    snprintf(name, sizeof(name), "blk.%" PRIu32 ".ffn_gate_up_exps.weight", layer);
+    return gguf_tensor_find(keys->file, name);
 }
 
 static void read_lengths(struct model_keys *keys, const struct model_config *config,
@@ -70,6 +82,7 @@ void model_experts_read(struct model_keys *keys, struct model_config *config)
         experts->step = model_keys_whole(keys, "interleave_moe_layer_step", 1, MODEL_BLOCK_LIMIT,
                                          NULL);
     experts->weight_scale = 1.0f;
+    experts->fused = are_fused(keys, config);
     read_groups(keys, experts);
     read_lengths(keys, config, experts);
 }

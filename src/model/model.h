@@ -136,6 +136,7 @@ enum model_reads {
     MODEL_EXPERTS_BY_STEP = 1 << 27,    /* every interleave_moe_layer_step-th layer has experts */
     MODEL_SHARES_LIKE_EXPERT = 1 << 28, /* the shared one is as long as the others */
     MODEL_NORMS_ROTATED = 1 << 29,      /* queries and keys after rotation, without weights */
+    MODEL_KEEPS_DENSE = 1 << 30, /* layers with experts have a feed-forward of their own too */
 };
 
 const struct model_arch_info *model_arch_info(enum model_arch arch);
@@ -181,6 +182,7 @@ struct model_experts {
     uint32_t shared_feed_length; /* of the one that every token uses; 0: there is none */
     uint32_t step;               /* of so many layers the last one has experts; 0: all have */
     bool weighs_input;           /* MODEL_WEIGHS_EXPERT_INPUT */
+    bool fused;                  /* ffn_gate_up_exps in place of ffn_gate_exps and ffn_up_exps */
     bool clamped;                /* their gate and up */
     bool normalised;             /* weights of the used ones are divided by their sum */
     float weight_scale;
@@ -294,6 +296,12 @@ enum model_role {
     MODEL_FFN_GATE_EXPERTS, /* those of all experts, one after the other */
     MODEL_FFN_UP_EXPERTS,
     MODEL_FFN_DOWN_EXPERTS,
+    MODEL_FFN_GATE_UP_EXPERTS, /* of each expert the rows of gate, then those of up */
+    MODEL_FFN_ROUTER_SCALE,    /* of what the router reads */
+    MODEL_FFN_EXPERTS_SCALE,   /* of what each expert gives */
+    MODEL_FFN_EXPERTS_NORM,    /* where they have norms of their own */
+    MODEL_FFN_EXPERTS_POST_NORM,
+    MODEL_FFN_DENSE_POST_NORM,
     MODEL_FFN_GATE_EXPERTS_BIAS,
     MODEL_FFN_UP_EXPERTS_BIAS,
     MODEL_FFN_DOWN_EXPERTS_BIAS,

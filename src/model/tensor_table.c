@@ -28,6 +28,7 @@ enum extent {
     HEADS,
     EXPERTS,
     EXPERT_FEED, /* experts.feed_length */
+    EXPERT_PAIR, /* twice that */
     SHARED_FEED, /* experts.shared_feed_length */
 };
 
@@ -89,6 +90,8 @@ static uint64_t extent_of(const struct model_config *config, const struct model_
         return config->experts.count;
     case EXPERT_FEED:
         return config->experts.feed_length;
+    case EXPERT_PAIR:
+        return 2 * (uint64_t)config->experts.feed_length;
     case SHARED_FEED:
         return config->experts.shared_feed_length;
     default:
@@ -131,11 +134,15 @@ static uint64_t extent_of(const struct model_config *config, const struct model_
 /* Where the model has such inputs at all. */
 #define OF_LAYER_INPUTS PRESENCE(NONE, GEMMA4, EVERY & ~GEMMA4)
 
+/* Where layers have a feed-forward and experts. */
+#define OF_DENSE_AND_EXPERTS PRESENCE(GEMMA4, NONE, EVERY & ~GEMMA4)
+
 /* A matrix [in, out] has any type that can be decoded; a vector (norm, bias, frequencies) is F32.
  */
 enum kind { VECTOR, MATRIX };
 
-/* Where a layer has it: always, only without experts, only with experts, only with a shared one. */
+/* Where a layer has it: always, without experts (or with them too: MODEL_KEEPS_DENSE), only with
+ * experts, only with a shared one. */
 enum part { ALWAYS, DENSE, EXPERT, SHARED };
 
 /* clang-format off */
@@ -260,6 +267,18 @@ static const struct row {
         { WIDTH, EXPERT_FEED, EXPERTS }, PRESENCE(EVERY, NONE, NONE), .part = EXPERT },
     [MODEL_FFN_DOWN_EXPERTS] = { "ffn_down_exps.weight", true, MATRIX,
         { EXPERT_FEED, WIDTH, EXPERTS }, PRESENCE(EVERY, NONE, NONE), .part = EXPERT },
+    [MODEL_FFN_GATE_UP_EXPERTS] = { "ffn_gate_up_exps.weight", true, MATRIX,
+        { WIDTH, EXPERT_PAIR, EXPERTS }, PRESENCE(EVERY, NONE, NONE), .part = EXPERT },
+    [MODEL_FFN_ROUTER_SCALE] = { "ffn_gate_inp.scale", true, VECTOR, { WIDTH },
+        OF_DENSE_AND_EXPERTS, .part = EXPERT },
+    [MODEL_FFN_EXPERTS_SCALE] = { "ffn_down_exps.scale", true, VECTOR, { EXPERTS },
+        OF_DENSE_AND_EXPERTS, .part = EXPERT },
+    [MODEL_FFN_EXPERTS_NORM] = { "pre_ffw_norm_2.weight", true, VECTOR, { WIDTH },
+        OF_DENSE_AND_EXPERTS, .part = EXPERT },
+    [MODEL_FFN_EXPERTS_POST_NORM] = { "post_ffw_norm_2.weight", true, VECTOR, { WIDTH },
+        OF_DENSE_AND_EXPERTS, .part = EXPERT },
+    [MODEL_FFN_DENSE_POST_NORM] = { "post_ffw_norm_1.weight", true, VECTOR, { WIDTH },
+        OF_DENSE_AND_EXPERTS, .part = EXPERT },
     [MODEL_FFN_GATE_EXPERTS_BIAS] = { "ffn_gate_exps.bias", true, VECTOR, { EXPERT_FEED, EXPERTS },
         PRESENCE(GPT_OSS, NONE, EVERY & ~GPT_OSS), .part = EXPERT },
     [MODEL_FFN_UP_EXPERTS_BIAS] = { "ffn_up_exps.bias", true, VECTOR, { EXPERT_FEED, EXPERTS },
@@ -294,7 +313,8 @@ static bool is_of_layer_inputs(enum model_role role)
 static bool layer_has_part(const struct model_config *config, enum part part, uint32_t layer)
 {
     bool experts = model_layer_has_experts(config, layer);
-    return part == ALWAYS || (part == DENSE && !experts) || (part == EXPERT && experts) ||
+    bool dense = !experts || model_arch_info(config->arch)->reads & MODEL_KEEPS_DENSE;
+    return part == ALWAYS || (part == DENSE && dense) || (part == EXPERT && experts) ||
            (part == SHARED && experts && config->experts.shared_feed_length > 0);
 }
 
@@ -314,7 +334,9 @@ static enum model_presence presence_of_heads(const struct model_config *config,
 static enum model_presence presence_of(const struct model_config *config, enum model_role role,
                                        uint32_t layer, bool owns_cache)
 {
-    if (!layer_has_part(config, rows[role].part, layer))
+    bool fused = role == MODEL_FFN_GATE_UP_EXPERTS,
+         apart = role == MODEL_FFN_GATE_EXPERTS || role == MODEL_FFN_UP_EXPERTS;
+    if (!layer_has_part(config, rows[role].part, layer) || (config->experts.fused ? apart : fused))
         return MODEL_ABSENT;
     bool may = rows[role].may >> config->arch & 1, must = rows[role].must >> config->arch & 1;
     enum model_presence heads = presence_of_heads(config, role);

@@ -73,6 +73,14 @@ void scene_shorten(struct model_config *config)
         config->chunk = config->temperature_length = 6;
 }
 
+void scene_give_experts(struct model_shape *shape)
+{
+    bool own = model_arch_info(shape->arch)->reads & MODEL_EXPERTS_OWN_LENGTH;
+    shape->experts = (struct model_experts){
+        .count = 6, .used = 2, .feed_length = own ? 256 : shape->feed_forward_length
+    };
+}
+
 struct model_shape scene_shape(enum model_arch arch)
 {
     struct model_shape shape = *model_shape_find("tiny");

@@ -22,6 +22,9 @@ struct model_shape scene_shape(enum model_arch arch);
 /* What no file says and is longer than a test: chunks of 6 tokens, where the model has chunks. */
 void scene_shorten(struct model_config *config);
 
+/* Six experts, two of them used, where an architecture may have them. */
+void scene_give_experts(struct model_shape *shape);
+
 /* Writes the model and reads it; scene_end closes it. */
 void scene_write(struct scene *scene, const struct model_shape *shape, enum convert_type type);
 void scene_end(struct scene *scene);

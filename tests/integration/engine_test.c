@@ -34,7 +34,7 @@ static void run_chunks(struct scene *scene, uint32_t sequence, size_t chunk, flo
 
 /* ---- The engine's own rows ------------------------------------------------------------------ */
 
-#define ROWS_LIMIT 200
+#define ROWS_LIMIT 300
 
 struct rows {
     struct tap_place places[ROWS_LIMIT];
@@ -100,7 +100,7 @@ static void check_alike(struct scene *scene, enum cpu_path path, enum dtype kv, 
 /* ---- Tests ---------------------------------------------------------------------------------- */
 
 /* How closely a model must follow the reference. */
-static const struct {
+static const struct reference {
     enum model_arch arch;
     enum convert_type type;
     enum dtype kv;
@@ -143,48 +143,65 @@ static const struct {
     { MODEL_ARCH_LLAMA, CONVERT_Q6_K, DTYPE_Q8_0, 1e-3 },
 };
 
+/* experts: the model has some, where it may have them. */
+static void check_reference(const struct reference *reference, bool experts)
+{
+    struct scene scene;
+    struct model_shape shape = scene_shape(reference->arch);
+    if (experts)
+        scene_give_experts(&shape);
+    scene_write(&scene, &shape, reference->type);
+    size_t vocab = scene.report.config.vocab_size, count = TOKENS * vocab;
+    double *wanted = malloc(count * sizeof(*wanted));
+    float *logits = malloc(count * sizeof(*logits)), *again = malloc(count * sizeof(*again));
+    assert_true(wanted && logits && again);
+    reference_logits(scene.file, &scene.report.config, NULL, ids, TOKENS, wanted);
+    for (int path = 0; path < CPU_PATH_COUNT; path++) {
+        if (!cpu_path_is_supported((enum cpu_path)path))
+            continue;
+        struct engine_options options = { .kv_dtype = reference->kv, .logits_limit = TOKENS };
+        scene_start(&scene, (enum cpu_path)path, 1, options);
+        run_chunks(&scene, 0, TOKENS, logits);
+        double error = normalised_error(logits, wanted, count);
+        print_message("%s %s, %s cache, %s: normalised error %.2e\n",
+                      model_arch_info(reference->arch)->name, convert_type_name(reference->type),
+                      dtype_name(reference->kv), cpu_path_name((enum cpu_path)path), error);
+        if (!(error < reference->limit))
+            fail_msg("normalised error %g, at most %g", error, reference->limit);
+        check_alike(&scene, (enum cpu_path)path, reference->kv, logits);
+        /* Other chunks, other threads: the same bits. */
+        engine_rewind(scene.engine, 0, 0);
+        run_chunks(&scene, 0, 1, again);
+        assert_memory_equal(logits, again, count * sizeof(*logits));
+        scene_stop(&scene);
+        scene_start(&scene, (enum cpu_path)path, 3, options);
+        run_chunks(&scene, 0, 8, again);
+        assert_memory_equal(logits, again, count * sizeof(*logits));
+        scene_stop(&scene);
+    }
+    free(wanted);
+    free(logits);
+    free(again);
+    scene_end(&scene);
+}
+
 static void test_against_reference(void **state)
 {
     (void)state;
-    for (size_t row = 0; row < COUNT_OF(references); row++) {
-        struct scene scene;
-        struct model_shape shape = scene_shape(references[row].arch);
-        scene_write(&scene, &shape, references[row].type);
-        size_t vocab = scene.report.config.vocab_size, count = TOKENS * vocab;
-        double *wanted = malloc(count * sizeof(*wanted));
-        float *logits = malloc(count * sizeof(*logits)), *again = malloc(count * sizeof(*again));
-        assert_true(wanted && logits && again);
-        reference_logits(scene.file, &scene.report.config, NULL, ids, TOKENS, wanted);
-        for (int path = 0; path < CPU_PATH_COUNT; path++) {
-            if (!cpu_path_is_supported((enum cpu_path)path))
-                continue;
-            struct engine_options options = { .kv_dtype = references[row].kv,
-                                              .logits_limit = TOKENS };
-            scene_start(&scene, (enum cpu_path)path, 1, options);
-            run_chunks(&scene, 0, TOKENS, logits);
-            double error = normalised_error(logits, wanted, count);
-            print_message("%s %s, %s cache, %s: normalised error %.2e\n",
-                          model_arch_info(references[row].arch)->name,
-                          convert_type_name(references[row].type), dtype_name(references[row].kv),
-                          cpu_path_name((enum cpu_path)path), error);
-            if (!(error < references[row].limit))
-                fail_msg("normalised error %g, at most %g", error, references[row].limit);
-            check_alike(&scene, (enum cpu_path)path, references[row].kv, logits);
-            /* Other chunks, other threads: the same bits. */
-            engine_rewind(scene.engine, 0, 0);
-            run_chunks(&scene, 0, 1, again);
-            assert_memory_equal(logits, again, count * sizeof(*logits));
-            scene_stop(&scene);
-            scene_start(&scene, (enum cpu_path)path, 3, options);
-            run_chunks(&scene, 0, 8, again);
-            assert_memory_equal(logits, again, count * sizeof(*logits));
-            scene_stop(&scene);
-        }
-        free(wanted);
-        free(logits);
-        free(again);
-        scene_end(&scene);
-    }
+    for (size_t row = 0; row < COUNT_OF(references); row++)
+        check_reference(&references[row], false);
+}
+
+static void test_optional_experts(void **state)
+{
+    static const struct reference rows[] = {
+        { MODEL_ARCH_LLAMA, CONVERT_F32, DTYPE_F32, 1e-9 },
+        { MODEL_ARCH_GEMMA4, CONVERT_F32, DTYPE_F32, 1e-9 },
+        { MODEL_ARCH_GEMMA4, CONVERT_F16, DTYPE_F32, 1e-4 },
+    };
+    (void)state;
+    for (size_t row = 0; row < COUNT_OF(rows); row++)
+        check_reference(&rows[row], true);
 }
 
 /* Three sequences in one batch give the bits each gives alone. */
@@ -292,6 +309,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_reference),
+        cmocka_unit_test(test_optional_experts),
         cmocka_unit_test(test_batch_composition),
         cmocka_unit_test(test_fork_and_rewind),
         cmocka_unit_test(test_limits),

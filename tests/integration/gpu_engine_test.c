@@ -104,7 +104,8 @@ static double error_against(const float *found, const float *wanted, size_t coun
     return error / power;
 }
 
-static void check_model(enum model_arch arch, enum convert_type type, enum dtype kv_dtype)
+static void check_any(enum model_arch arch, enum convert_type type, enum dtype kv_dtype,
+                      bool experts)
 {
     struct temp_folder folder;
     struct error err;
@@ -116,6 +117,8 @@ static void check_model(enum model_arch arch, enum convert_type type, enum dtype
     shape.block_count = 2;
     if (!shape_name && arch > MODEL_ARCH_QWEN3) {
         shape = scene_shape(arch);
+        if (experts)
+            scene_give_experts(&shape);
     } else if (!shape_name) {
         shape.arch = arch;
         shape.head_count = 4;
@@ -160,6 +163,11 @@ static void check_model(enum model_arch arch, enum convert_type type, enum dtype
     free(again);
     gguf_close(file);
     temp_folder_release(&folder);
+}
+
+static void check_model(enum model_arch arch, enum convert_type type, enum dtype kv_dtype)
+{
+    check_any(arch, type, kv_dtype, false);
 }
 
 static void test_sequences(void **state)
@@ -246,6 +254,7 @@ static void test_families(void **state)
     check_model(MODEL_ARCH_GRANITEMOE, CONVERT_F32, DTYPE_F32);
     check_model(MODEL_ARCH_GPT_OSS, CONVERT_F32, DTYPE_F32);
     check_model(MODEL_ARCH_LLAMA4, CONVERT_F32, DTYPE_F32);
+    check_any(MODEL_ARCH_GEMMA4, CONVERT_F32, DTYPE_F32, true);
 }
 
 /* ---- Uploads -------------------------------------------------------------------------------- */

@@ -14,13 +14,20 @@ static void multiply(const struct reference_multiplier *by, const char *name, si
                  by->config->embedding_length, rows, out);
 }
 
-/* gate becomes what a gated unit gives of gate and up. */
-static void activate(bool clamped, double *gate, const double *up, size_t feed)
+static double gelu(double x)
 {
+    return x / 2 * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+}
+
+/* gate becomes what a gated unit gives of gate and up. */
+static void activate(const struct model_config *config, bool clamped, double *gate,
+                     const double *up, size_t feed)
+{
+    bool silu = model_arch_info(config->arch)->activation == MODEL_ACTIVATION_SILU;
     for (size_t i = 0; i < feed; i++) {
         double g = clamped ? fmin(gate[i], 7) : gate[i];
         double u = clamped ? fmax(fmin(up[i], 7), -7) + 1 : up[i];
-        gate[i] = g / (1 + exp(clamped ? -1.702 * g : -g)) * u;
+        gate[i] = silu ? g / (1 + exp(clamped ? -1.702 * g : -g)) * u : gelu(g) * u;
     }
 }
 
@@ -57,7 +64,7 @@ static void add_shared(const struct reference_multiplier *by, const double *h, d
     ASSERT(gate);
     multiply(by, "ffn_gate_shexp", 0, h, feed, gate);
     multiply(by, "ffn_up_shexp", 0, h, feed, up);
-    activate(false, gate, up, feed);
+    activate(by->config, false, gate, up, feed);
     by->multiply(by->context, by->layer, "ffn_down_shexp", 0, "ffn_shared_swiglu", 1, 0, gate, feed,
                  width, out);
     if (by->config->arch == MODEL_ARCH_QWEN2MOE) {
@@ -69,7 +76,8 @@ static void add_shared(const struct reference_multiplier *by, const double *h, d
     free(gate);
 }
 
-void reference_feed_experts(const struct reference_multiplier *by, const double *h, double *added)
+void reference_feed_experts(const struct reference_multiplier *by, const double *h,
+                            const double *routed_by, const double *scales, double *added)
 {
     const struct model_experts *experts = &by->config->experts;
     size_t width = by->config->embedding_length, feed = experts->feed_length;
@@ -77,22 +85,28 @@ void reference_feed_experts(const struct reference_multiplier *by, const double 
     double logits[MODEL_EXPERT_LIMIT], weights[MODEL_EXPERT_USED_LIMIT];
     double *gate = calloc(2 * feed + width, sizeof(*gate)), *up = gate + feed, *out = up + feed;
     ASSERT(gate);
-    multiply(by, "ffn_gate_inp", 0, h, experts->count, logits);
+    multiply(by, "ffn_gate_inp", 0, routed_by, experts->count, logits);
     choose(experts, logits, ids, weights);
     memset(added, 0, width * sizeof(*added));
     for (size_t n = 0; n < experts->used; n++) {
-        multiply(by, "ffn_gate_exps", ids[n] * feed, h, feed, gate);
-        multiply(by, "ffn_up_exps", ids[n] * feed, h, feed, up);
+        if (experts->fused) {
+            multiply(by, "ffn_gate_up_exps", 2 * ids[n] * feed, h, feed, gate);
+            multiply(by, "ffn_gate_up_exps", (2 * ids[n] + 1) * feed, h, feed, up);
+        } else {
+            multiply(by, "ffn_gate_exps", ids[n] * feed, h, feed, gate);
+            multiply(by, "ffn_up_exps", ids[n] * feed, h, feed, up);
+        }
         /* What an expert reads may be rounded, but not once more by its weight. */
         for (size_t i = 0; experts->weighs_input && i < feed; i++) {
             gate[i] *= weights[n];
             up[i] *= weights[n];
         }
-        activate(experts->clamped, gate, up, feed);
+        activate(by->config, experts->clamped, gate, up, feed);
         by->multiply(by->context, by->layer, "ffn_down_exps", ids[n] * width, "ffn_experts_gated",
                      experts->used, n, gate, feed, width, out);
         for (size_t i = 0; i < width; i++)
-            added[i] += (experts->weighs_input ? 1 : weights[n]) * out[i];
+            added[i] += (scales ? scales[ids[n]] : 1) * (experts->weighs_input ? 1 : weights[n]) *
+                        out[i];
     }
     if (experts->shared_feed_length)
         add_shared(by, h, added);

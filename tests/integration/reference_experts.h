@@ -19,7 +19,9 @@ struct reference_multiplier {
     int layer;
 };
 
-/* h [width]: what enters the block; added [width]: what it gives. */
-void reference_feed_experts(const struct reference_multiplier *by, const double *h, double *added);
+/* h [width]: what enters the block; routed_by [width]: what the router reads; scales [experts]: of
+ * what they give, or NULL; added [width]: what the block gives. */
+void reference_feed_experts(const struct reference_multiplier *by, const double *h,
+                            const double *routed_by, const double *scales, double *added);
 
 #endif

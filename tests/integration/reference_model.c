@@ -414,6 +414,33 @@ static void multiply_experts(void *context, int layer, const char *name, size_t 
     subject->token = token;
 }
 
+/* A feed-forward and experts, each with norms of its own. x: the residual stream; h: by the norm
+ * before the feed-forward. */
+static void feed_both(const struct reference_multiplier *by, const double *x, double *h,
+                      double *fed, double *rooms)
+{
+    struct subject *subject = by->context;
+    size_t width = by->config->embedding_length;
+    double epsilon = (double)by->config->rms_epsilon;
+    double *routed_by = malloc(2 * width * sizeof(*routed_by)), *more = routed_by + width;
+    const double *scales = load(subject, by->layer, "ffn_down_exps.scale");
+    ASSERT(routed_by);
+    feed_forward(subject, by->layer, "ffn_norm.out", h, fed, rooms);
+    normalise(fed, load(subject, by->layer, "post_ffw_norm_1.weight"), NULL, width, false, epsilon,
+              fed);
+    normalise(x, load(subject, by->layer, "ffn_gate_inp.scale"), NULL, width, false, epsilon,
+              routed_by);
+    for (size_t i = 0; i < width; i++)
+        routed_by[i] /= sqrt((double)width);
+    normalise(x, load(subject, by->layer, "pre_ffw_norm_2.weight"), NULL, width, false, epsilon, h);
+    reference_feed_experts(by, h, routed_by, scales, more);
+    normalise(more, load(subject, by->layer, "post_ffw_norm_2.weight"), NULL, width, false, epsilon,
+              more);
+    for (size_t i = 0; i < width; i++)
+        fed[i] += more[i];
+    free(routed_by);
+}
+
 /* ids and embedded: the tokens and what they were embedded as. */
 static void run_layer(struct subject *subject, int layer, const int32_t *ids,
                       const double *embedded, double *x, size_t count)
@@ -448,8 +475,10 @@ static void run_layer(struct subject *subject, int layer, const int32_t *ids,
         leave(subject, layer, renamed ? "none" : "post_attention_norm.weight", added, row);
         if (!subject->arch->is_parallel) {
             enter(subject, layer, renamed ? "post_attention_norm" : "ffn_norm", row, h);
-            if (load(subject, layer, "ffn_gate_inp.weight"))
-                reference_feed_experts(&multiplier, h, fed);
+            if (load(subject, layer, "post_ffw_norm_1.weight"))
+                feed_both(&multiplier, row, h, fed, rooms);
+            else if (load(subject, layer, "ffn_gate_inp.weight"))
+                reference_feed_experts(&multiplier, h, h, NULL, fed);
             else
                 feed_forward(subject, layer, "ffn_norm.out", h, fed, rooms);
         }

@@ -88,6 +88,12 @@ static const struct {
     { MODEL_FFN_GATE_EXPERTS, "blk.1.ffn_gate_exps.weight", NULL, true, 0, 0 },
     { MODEL_FFN_UP_EXPERTS, "blk.1.ffn_up_exps.weight", NULL, true, 0, 0 },
     { MODEL_FFN_DOWN_EXPERTS, "blk.1.ffn_down_exps.weight", NULL, true, 0, 0 },
+    { MODEL_FFN_GATE_UP_EXPERTS, "blk.1.ffn_gate_up_exps.weight", NULL, true, 0, 0 },
+    { MODEL_FFN_ROUTER_SCALE, "blk.1.ffn_gate_inp.scale", NULL, false, 0, 0 },
+    { MODEL_FFN_EXPERTS_SCALE, "blk.1.ffn_down_exps.scale", NULL, false, 0, 0 },
+    { MODEL_FFN_EXPERTS_NORM, "blk.1.pre_ffw_norm_2.weight", NULL, false, 0, 0 },
+    { MODEL_FFN_EXPERTS_POST_NORM, "blk.1.post_ffw_norm_2.weight", NULL, false, 0, 0 },
+    { MODEL_FFN_DENSE_POST_NORM, "blk.1.post_ffw_norm_1.weight", NULL, false, 0, 0 },
     { MODEL_FFN_GATE_EXPERTS_BIAS, "blk.1.ffn_gate_exps.bias", NULL, false, 0, 0 },
     { MODEL_FFN_UP_EXPERTS_BIAS, "blk.1.ffn_up_exps.bias", NULL, false, 0, 0 },
     { MODEL_FFN_DOWN_EXPERTS_BIAS, "blk.1.ffn_down_exps.bias", NULL, false, 0, 0 },
@@ -172,9 +178,15 @@ static void test_experts(void **state)
         uint32_t required; /* in architectures of this set */
         bool shared;
     } rows[] = {
-        { MODEL_FFN_GATE, "[64, 96]", 0, false },
-        { MODEL_FFN_UP, "[64, 96]", 0, false },
-        { MODEL_FFN_DOWN, "[96, 64]", 0, false },
+        { MODEL_FFN_GATE, "[64, 96]", GEMMA4, false },
+        { MODEL_FFN_UP, "[64, 96]", GEMMA4, false },
+        { MODEL_FFN_DOWN, "[96, 64]", GEMMA4, false },
+        { MODEL_FFN_ROUTER_SCALE, "[64]", GEMMA4, false },
+        { MODEL_FFN_EXPERTS_SCALE, "[8]", GEMMA4, false },
+        { MODEL_FFN_EXPERTS_NORM, "[64]", GEMMA4, false },
+        { MODEL_FFN_EXPERTS_POST_NORM, "[64]", GEMMA4, false },
+        { MODEL_FFN_DENSE_POST_NORM, "[64]", GEMMA4, false },
+        { MODEL_FFN_GATE_UP_EXPERTS, NULL, 0, false },
         { MODEL_FFN_ROUTER, "[64, 8]", EVERY, false },
         { MODEL_FFN_GATE_EXPERTS, "[64, 40, 8]", EVERY, false },
         { MODEL_FFN_UP_EXPERTS, "[64, 40, 8]", EVERY, false },
@@ -203,6 +215,21 @@ static void test_experts(void **state)
         if (there)
             assert_string_equal(shape_text(&expected.shape, shape), rows[row].shape);
     }
+}
+
+/* Gate and up of an expert in one matrix, in place of one for each. */
+static void test_fused_experts(void **state)
+{
+    (void)state;
+    struct model_config config = model_file_config(MODEL_ARCH_GEMMA4);
+    config.experts = (struct model_experts){ .count = 8, .used = 2, .feed_length = 40 };
+    config.experts.fused = true;
+    struct model_tensor fused = model_tensor(&config, MODEL_FFN_GATE_UP_EXPERTS, 1);
+    char shape[SHAPE_TEXT_BYTES];
+    assert_int_equal(fused.presence, MODEL_REQUIRED);
+    assert_string_equal(shape_text(&fused.shape, shape), "[64, 80, 8]");
+    assert_int_equal(model_tensor(&config, MODEL_FFN_GATE_EXPERTS, 1).presence, MODEL_ABSENT);
+    assert_int_equal(model_tensor(&config, MODEL_FFN_UP_EXPERTS, 1).presence, MODEL_ABSENT);
 }
 
 /* Qwen3's heads are not width / heads: the query matrix is not square. */
@@ -408,6 +435,7 @@ int main(void)
         cmocka_unit_test(test_fused_heads),
         cmocka_unit_test(test_head_norms),
         cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_fused_experts),
         cmocka_unit_test(test_heads_wider_than_the_stream),
         cmocka_unit_test(test_types_allowed),
         cmocka_unit_test(test_parameter_counts),
