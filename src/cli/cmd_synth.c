@@ -24,7 +24,8 @@ static const struct cli_option options[] = {
       "qwen2-14b qwen2-32b qwen2-72b qwen3-0.6b qwen3-1.7b qwen3-4b qwen3-8b qwen3-14b qwen3-32b "
       "gemma2-2b gemma2-9b gemma3-1b gemma3-4b phi3-mini phi4-mini ministral3-8b glm4-9b "
       "granite3-2b olmo2-7b smollm3-3b command-r command-r7b starcoder2-3b "
-      "mixtral-8x7b qwen1.5-moe qwen3-30b-a3b gpt-oss-20b llama4-scout custom",
+      "mixtral-8x7b qwen1.5-moe qwen3-30b-a3b gpt-oss-20b llama4-scout "
+      "deepseek2-lite custom",
       false },
     { "--type|-t", "TYPE", CLI_TEXT, offsetof(struct settings, type),
       "type of the file (default: q8_0)", CLI_MODEL_TYPES, false },
@@ -34,7 +35,7 @@ static const struct cli_option options[] = {
     { "--arch", "NAME", CLI_TEXT, offsetof(struct settings, arch),
       "architecture instead of the shape's",
       "llama qwen2 qwen3 gemma2 gemma3 gemma4 phi3 mistral3 glm4 granite olmo2 smollm3 command-r "
-      "cohere2 starcoder2 qwen2moe qwen3moe granitemoe gpt-oss llama4",
+      "cohere2 starcoder2 qwen2moe qwen3moe granitemoe gpt-oss llama4 deepseek2",
       false },
     { "--width", "N", CLI_U32, offsetof(struct settings, width),
       "embedding length instead of the shape's", NULL, false },

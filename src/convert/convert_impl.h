@@ -27,6 +27,7 @@ enum dtype convert_dtype(const struct convert_mix *mix, struct text_view name,
 /* synth_metadata.c: experts of an architecture that must have them, and what was not said of them.
  */
 void convert_complete_experts(struct model_shape *shape);
+void convert_complete_latent(struct model_shape *shape);
 
 /* synth_metadata.c: all keys, also those of the vocabulary. */
 MUST_CHECK enum status convert_put_metadata(struct gguf_writer *writer,

@@ -232,7 +232,7 @@ static bool is_wanted(const struct synthesis *synthesis, enum model_role role,
                (presence == MODEL_OPTIONAL && !synthesis->config.tied_embeddings);
     if (role == MODEL_ROPE_FREQS)
         return synthesis->config.has_rope_freqs && presence != MODEL_ABSENT;
-    if (role == MODEL_ATTN_V || role == MODEL_LAYER_OUTPUT_SCALE)
+    if (role == MODEL_ATTN_V || role == MODEL_FFN_CHOICE_BIAS || role == MODEL_LAYER_OUTPUT_SCALE)
         return presence != MODEL_ABSENT;
     if (role == MODEL_ATTN_Q_BIAS || role == MODEL_ATTN_K_BIAS || role == MODEL_ATTN_V_BIAS)
         return presence == MODEL_REQUIRED ||
@@ -342,7 +342,8 @@ static struct model_config config_of(const struct model_shape *shape)
         .has_rope_freqs = shape->rope_freqs_factor > 0,
         .has_rope_factors = shape->rope_scaling == MODEL_ROPE_SCALING_LONG,
         .has_fused_qkv = shape->has_fused_qkv,
-        .experts = shape->experts
+        .experts = shape->experts,
+        .latent = shape->latent
     };
     convert_unlike_layers(shape, &config);
     return config;
@@ -364,6 +365,7 @@ enum status convert_synth(const struct convert_synth *request, const struct prog
 {
     struct convert_synth whole = *request;
     convert_complete_experts(&whole.shape);
+    convert_complete_latent(&whole.shape);
     TRY(check_shape(&whole.shape, err));
     struct synthesis synthesis = { .request = &whole,
                                    .progress = progress,

@@ -131,6 +131,38 @@ void convert_complete_experts(struct model_shape *shape)
         experts->step = 1;
 }
 
+/* Heads by a short row where the shape has none: half of a head rotates. */
+void convert_complete_latent(struct model_shape *shape)
+{
+    struct model_latent *latent = &shape->latent;
+    if (!model_arch_info(shape->arch)->is_latent)
+        return;
+    shape->head_count_kv = 1;
+    if (latent->rank == 0) {
+        uint32_t rotated = shape->head_dim / 16 * 8;
+        *latent = (struct model_latent){ .rank = shape->head_dim,
+                                         .key_length = shape->head_dim,
+                                         .value_length = shape->head_dim };
+        shape->rope_dimensions = rotated > 0 ? rotated : 8;
+    }
+    shape->head_dim = latent->rank + shape->rope_dimensions;
+}
+
+static void put_latent(struct metadata *metadata)
+{
+    const struct model_latent *latent = &metadata->shape->latent;
+    if (latent->rank == 0)
+        return;
+    put_u32(metadata, "attention.kv_lora_rank", latent->rank);
+    put_u32(metadata, "attention.key_length_mla",
+            latent->key_length + metadata->config->rope.dimension_count);
+    put_u32(metadata, "attention.value_length_mla", latent->value_length);
+    if (latent->query_rank)
+        put_u32(metadata, "attention.q_lora_rank", latent->query_rank);
+    if (metadata->shape->rope_scaling == MODEL_ROPE_SCALING_YARN)
+        put_f32(metadata, "rope.scaling.yarn_log_multiplier", 0.0707f);
+}
+
 static void put_experts(struct metadata *metadata)
 {
     const struct model_experts *experts = &metadata->shape->experts;
@@ -141,6 +173,18 @@ static void put_experts(struct metadata *metadata)
     put_u32(metadata, "expert_used_count", experts->used);
     if (reads & MODEL_EXPERTS_OWN_LENGTH)
         put_u32(metadata, "expert_feed_forward_length", experts->feed_length);
+    if (model_arch_info(metadata->shape->arch)->reads_routing) {
+        put_u32(metadata, "leading_dense_block_count", experts->first);
+        put_u32(metadata, "expert_gating_func", experts->sigmoid ? 2 : 1);
+        put_u32(metadata, "expert_shared_count",
+                experts->shared_feed_length / experts->feed_length);
+        put_f32(metadata, "expert_weights_scale",
+                experts->weight_scale > 0 ? experts->weight_scale : 1);
+        if (experts->group_count > 1) {
+            put_u32(metadata, "expert_group_count", experts->group_count);
+            put_u32(metadata, "expert_group_used_count", experts->groups_used);
+        }
+    }
     if (experts->step)
         put_u32(metadata, "interleave_moe_layer_step", experts->step);
     if (reads & (MODEL_MAY_SHARE_EXPERT | MODEL_MUST_SHARE_EXPERT) && experts->shared_feed_length)
@@ -167,6 +211,7 @@ enum status convert_put_metadata(struct gguf_writer *writer, const struct conver
     put_u32(metadata, "attention.head_count_kv", shape->head_count_kv);
     put_u32(metadata, "attention.key_length", shape->head_dim);
     put_u32(metadata, "attention.value_length", shape->head_dim);
+    put_latent(metadata);
     put_f32(metadata,
             model_arch_info(shape->arch)->norm == MODEL_NORM_RMS
                 ? "attention.layer_norm_rms_epsilon"

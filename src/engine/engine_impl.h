@@ -41,6 +41,9 @@ struct engine_scratch {
     struct device_view expert_packed;                      /* I8 [bytes, slots] */
     struct device_view shared;                             /* [width, tokens] */
     struct device_view shared_gate;                        /* [1, tokens] */
+    struct device_view latent_query;                       /* [query_rank, tokens] */
+    struct device_view latent_still;                       /* [key_length * heads, tokens] */
+    struct device_view latent_values;                      /* [value_length * heads, tokens] */
     struct device_view gathered; /* [width, logits rows]: the rows that want logits */
     /* [vocab, logits rows] and [vocab, sequences]; the second one is for every other batch of
      * ENGINE_TOKEN_FROM_DEVICE: engine_mode_of. */

@@ -28,8 +28,9 @@ enum status pass_route(struct pass *pass, int32_t index)
     struct device_view logits = engine_rows(&scratch->router_logits, pass->tokens);
     struct device_view ids = engine_rows(&scratch->expert_ids, pass->tokens);
     struct device_view chosen = engine_rows(&scratch->expert_weights, pass->tokens);
-    struct ops_routing routing = { .score = experts->weighs_input ? OPS_SCORE_SIGMOID
-                                                                  : OPS_SCORE_SOFTMAX,
+    struct ops_routing routing = { .score = experts->weighs_input || experts->sigmoid
+                                                ? OPS_SCORE_SIGMOID
+                                                : OPS_SCORE_SOFTMAX,
                                    .normalise = experts->normalised,
                                    .weight_scale = experts->weight_scale,
                                    .group_count = experts->group_count,
@@ -41,7 +42,8 @@ enum status pass_route(struct pass *pass, int32_t index)
         TRY(ops_scale(&pass->target, &logits,
                       1 / sqrtf((float)pass->engine->config.embedding_length), 0, pass->err));
     pass_label(pass, index, "ffn_route", DEVICE_HERE);
-    TRY(ops_route_experts(&pass->target, &logits, NULL, &ids, &chosen, &routing, pass->err));
+    TRY(ops_route_experts(&pass->target, &logits, pass_optional(&weights[MODEL_FFN_CHOICE_BIAS]),
+                          &ids, &chosen, &routing, pass->err));
     return pass_reach(pass, ENGINE_ROUTED, index);
 }
 

@@ -65,6 +65,8 @@ static enum status attend(struct pass *pass, int32_t index)
     const struct device_view *weights = engine->layers[index].weights;
     const struct engine_layer *cache = &engine->layers[pass->layer.cache];
     uint32_t window = pass->layer.window;
+    bool latent = pass->arch->is_latent;
+    struct device_view values = engine_rows(&engine->scratch.latent_values, pass->tokens);
     bool chunked = pass->layer.chunk && engine_has_chunks(engine);
     struct ops_attention_settings settings = {
         .head_dim = pass->layer.head_dim,
@@ -74,17 +76,20 @@ static enum status attend(struct pass *pass, int32_t index)
         .cap = config->attention_cap,
         .sinks = pass_optional(&weights[MODEL_ATTN_SINKS]),
     };
-    TRY(pass_make_heads(pass, index));
+    TRY(latent ? pass_make_latent_heads(pass, index) : pass_make_heads(pass, index));
     pass_label(pass, index, "attention", DEVICE_HERE);
     struct device_view packed;
     struct ops_packing packing = pass_packing(&packed, pass, &weights[MODEL_ATTN_OUTPUT]);
     TRY(ops_attention(&pass->target, &pass->q, &cache->keys, &cache->values,
                       chunked ? &pass->chunk_starts : &pass->starts,
                       chunked ? &pass->chunk_positions : &pass->positions, &pass->attn_out,
-                      &packing, &settings, pass->err));
+                      latent ? NULL : &packing, &settings, pass->err));
     TRY(pass_reach(pass, ENGINE_ATTENDED, index));
+    if (latent)
+        TRY(pass_make_latent_values(pass, index));
     pass_label(pass, index, "attn_output", DEVICE_HERE);
-    TRY(pass_multiply_one(pass, &pass->attn_out, true, &weights[MODEL_ATTN_OUTPUT],
+    TRY(pass_multiply_one(pass, latent ? &values : &pass->attn_out, !latent,
+                          &weights[MODEL_ATTN_OUTPUT],
                           pass_optional(&weights[MODEL_ATTN_OUTPUT_BIAS]), &pass->added));
     TRY(pass_reach(pass, ENGINE_WO_MULTIPLIED, index));
     TRY(leave(pass, index, &weights[MODEL_ATTN_POST_NORM], "attn_post_norm", "attn_scale"));

@@ -46,5 +46,7 @@ const char *const engine_labels[] = {
     "ffn_experts_norm",
     "ffn_experts_post_norm",
     "ffn_experts_add",
+    "attn_fold",
+    "attn_unfold",
 };
 const size_t engine_label_count = COUNT_OF(engine_labels);

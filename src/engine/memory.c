@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Tokens of a batch. A GPU does better with larger ones: weights are unpacked once for each batch.
- */
+/* Tokens of a batch. A GPU does better with larger ones: it unpacks weights once for each. */
 #define BATCH_DEFAULT 512u
 #define BATCH_DEFAULT_GPU 2048u
 
@@ -27,7 +26,9 @@ struct sizes {
     uint64_t ones;
     uint64_t packed; /* bytes of the longest packed row of any weight type */
     bool own_q_table;
-    bool fused, scaled;                          /* experts */
+    bool fused, scaled; /* experts */
+    struct model_latent latent;
+    uint64_t heads;
     uint64_t q_rows_before;                      /* of that table: engine_make_tables */
     uint64_t chunk;                              /* 0: none */
     uint64_t experts, used, expert_feed, shared; /* shared: the width, or 0 */
@@ -38,9 +39,14 @@ struct sizes {
 static void find_packed(struct sizes *sizes, const struct model_config *config,
                         const struct ops *ops)
 {
-    uint64_t inputs[MODEL_UNLIKE_LIMIT + 4] = { sizes->width, sizes->query, sizes->feed,
+    uint64_t inputs[MODEL_UNLIKE_LIMIT + 8] = { sizes->width, sizes->query, sizes->feed,
                                                 config->layer_input_length };
+    const uint64_t latent[] = { config->latent.rank, config->latent.query_rank,
+                                config->latent.key_length,
+                                sizes->heads * config->latent.value_length };
     size_t count = 4;
+    for (size_t i = 0; i < COUNT_OF(latent); i++)
+        inputs[count++] = latent[i];
     for (uint32_t i = 0; i < config->block_count && i < MODEL_UNLIKE_LIMIT; i++) {
         struct model_layer layer = model_layer(config, i);
         inputs[count++] = layer.feed_forward_length;
@@ -79,6 +85,8 @@ static struct sizes sizes_of(const struct model_config *config, const struct ops
         .expert_feed = config->experts.feed_length,
         .fused = config->experts.fused,
         .scaled = both,
+        .latent = config->latent,
+        .heads = config->head_count,
         .shared = config->experts.shared_feed_length || both ? config->embedding_length : 0,
         .own_q_table = config->temperature_scale != 0,
         .q_rows_before = model_arch_info(config->arch)->resting_temperature > 0,
@@ -109,7 +117,9 @@ struct scratch_row {
     uint64_t width, rows;
 };
 
-#define SCRATCH_ROWS 33
+#define SCRATCH_ROWS 36
+
+#define SCRATCH(field) offsetof(struct engine_scratch, field)
 
 static size_t list_scratch(const struct sizes *sizes, const struct engine_options *options,
                            struct scratch_row *rows)
@@ -119,58 +129,52 @@ static size_t list_scratch(const struct sizes *sizes, const struct engine_option
     uint64_t lists = sizes->chunk && sizes->chunk < options->context ? ENGINE_CHUNK_LISTS
                                                                      : ENGINE_LISTS;
     const struct scratch_row all[] = {
-        { offsetof(struct engine_scratch, x), "x", DTYPE_F32, sizes->width, tokens },
-        { offsetof(struct engine_scratch, normed), "normed", DTYPE_F32, sizes->width, tokens },
-        { offsetof(struct engine_scratch, q), "q", DTYPE_F32, sizes->query, tokens },
-        { offsetof(struct engine_scratch, attn_out), "attn_out", DTYPE_F32, sizes->query, tokens },
-        { offsetof(struct engine_scratch, k), "k", DTYPE_F32, sizes->kv, tokens },
-        { offsetof(struct engine_scratch, v), "v", DTYPE_F32, sizes->kv, tokens },
-        { offsetof(struct engine_scratch, added), "added", DTYPE_F32, sizes->width, tokens },
-        { offsetof(struct engine_scratch, gate), "gate", DTYPE_F32, sizes->feed, tokens },
-        { offsetof(struct engine_scratch, up), "up", DTYPE_F32, sizes->feed, tokens },
-        { offsetof(struct engine_scratch, layer_inputs), "layer_inputs", DTYPE_F32, sizes->inputs,
-          tokens },
-        { offsetof(struct engine_scratch, layer_projected), "layer_projected", DTYPE_F32,
-          sizes->inputs, tokens },
-        { offsetof(struct engine_scratch, packed), "packed", DTYPE_I8, sizes->packed, tokens },
-        { offsetof(struct engine_scratch, router_logits), "router_logits", DTYPE_F32,
-          sizes->experts, tokens },
-        { offsetof(struct engine_scratch, expert_ids), "expert_ids", DTYPE_I32, sizes->used,
-          tokens },
-        { offsetof(struct engine_scratch, expert_weights), "expert_weights", DTYPE_F32, sizes->used,
-          tokens },
-        { offsetof(struct engine_scratch, expert_gate), "expert_gate", DTYPE_F32,
-          sizes->expert_feed, slots },
-        { offsetof(struct engine_scratch, expert_up), "expert_up", DTYPE_F32,
-          sizes->fused ? 0 : sizes->expert_feed, slots },
-        { offsetof(struct engine_scratch, expert_gate_up), "expert_gate_up", DTYPE_F32,
+        { SCRATCH(x), "x", DTYPE_F32, sizes->width, tokens },
+        { SCRATCH(normed), "normed", DTYPE_F32, sizes->width, tokens },
+        { SCRATCH(q), "q", DTYPE_F32, sizes->query, tokens },
+        { SCRATCH(attn_out), "attn_out", DTYPE_F32, sizes->query, tokens },
+        { SCRATCH(k), "k", DTYPE_F32, sizes->kv, tokens },
+        { SCRATCH(v), "v", DTYPE_F32, sizes->kv, tokens },
+        { SCRATCH(added), "added", DTYPE_F32, sizes->width, tokens },
+        { SCRATCH(gate), "gate", DTYPE_F32, sizes->feed, tokens },
+        { SCRATCH(up), "up", DTYPE_F32, sizes->feed, tokens },
+        { SCRATCH(layer_inputs), "layer_inputs", DTYPE_F32, sizes->inputs, tokens },
+        { SCRATCH(layer_projected), "layer_projected", DTYPE_F32, sizes->inputs, tokens },
+        { SCRATCH(packed), "packed", DTYPE_I8, sizes->packed, tokens },
+        { SCRATCH(router_logits), "router_logits", DTYPE_F32, sizes->experts, tokens },
+        { SCRATCH(expert_ids), "expert_ids", DTYPE_I32, sizes->used, tokens },
+        { SCRATCH(expert_weights), "expert_weights", DTYPE_F32, sizes->used, tokens },
+        { SCRATCH(expert_gate), "expert_gate", DTYPE_F32, sizes->expert_feed, slots },
+        { SCRATCH(expert_up), "expert_up", DTYPE_F32, sizes->fused ? 0 : sizes->expert_feed,
+          slots },
+        { SCRATCH(expert_gate_up), "expert_gate_up", DTYPE_F32,
           sizes->fused ? 2 * sizes->expert_feed : 0, slots },
-        { offsetof(struct engine_scratch, expert_scales), "expert_scales", DTYPE_F32,
-          sizes->scaled ? sizes->used : 0, tokens },
-        { offsetof(struct engine_scratch, expert_scaled), "expert_scaled", DTYPE_F32,
-          sizes->scaled ? sizes->used : 0, tokens },
-        { offsetof(struct engine_scratch, expert_out), "expert_out", DTYPE_F32,
-          sizes->used ? sizes->width : 0, slots },
-        { offsetof(struct engine_scratch, expert_packed), "expert_packed", DTYPE_I8,
-          sizes->used ? sizes->expert_packed : 0, slots },
-        { offsetof(struct engine_scratch, shared), "shared", DTYPE_F32, sizes->shared, tokens },
-        { offsetof(struct engine_scratch, shared_gate), "shared_gate", DTYPE_F32,
-          sizes->shared ? 1 : 0, tokens },
-        { offsetof(struct engine_scratch, gathered), "gathered", DTYPE_F32, sizes->width, logits },
-        { offsetof(struct engine_scratch, logits_buffer[0]), "logits", DTYPE_F32, sizes->vocab,
-          logits },
-        { offsetof(struct engine_scratch, logits_buffer[1]), "logits.1", DTYPE_F32, sizes->vocab,
+        { SCRATCH(expert_scales), "expert_scales", DTYPE_F32, sizes->scaled ? sizes->used : 0,
+          tokens },
+        { SCRATCH(expert_scaled), "expert_scaled", DTYPE_F32, sizes->scaled ? sizes->used : 0,
+          tokens },
+        { SCRATCH(expert_out), "expert_out", DTYPE_F32, sizes->used ? sizes->width : 0, slots },
+        { SCRATCH(expert_packed), "expert_packed", DTYPE_I8, sizes->used ? sizes->expert_packed : 0,
+          slots },
+        { SCRATCH(shared), "shared", DTYPE_F32, sizes->shared, tokens },
+        { SCRATCH(shared_gate), "shared_gate", DTYPE_F32, sizes->shared ? 1 : 0, tokens },
+        { SCRATCH(latent_query), "latent_query", DTYPE_F32, sizes->latent.query_rank, tokens },
+        { SCRATCH(latent_still), "latent_still", DTYPE_F32, sizes->heads * sizes->latent.key_length,
+          tokens },
+        { SCRATCH(latent_values), "latent_values", DTYPE_F32,
+          sizes->heads * sizes->latent.value_length, tokens },
+        { SCRATCH(gathered), "gathered", DTYPE_F32, sizes->width, logits },
+        { SCRATCH(logits_buffer[0]), "logits", DTYPE_F32, sizes->vocab, logits },
+        { SCRATCH(logits_buffer[1]), "logits.1", DTYPE_F32, sizes->vocab,
           logits < options->sequence_limit ? logits : options->sequence_limit },
-        { offsetof(struct engine_scratch, argmax_ids), "argmax_ids", DTYPE_I32, logits,
-          ENGINE_ARGMAX_LIMIT },
-        { offsetof(struct engine_scratch, indices), "indices", DTYPE_I32, (lists + 1) * tokens, 1 },
-        { offsetof(struct engine_scratch, rope_table), "rope_table", DTYPE_F32, sizes->rotated,
+        { SCRATCH(argmax_ids), "argmax_ids", DTYPE_I32, logits, ENGINE_ARGMAX_LIMIT },
+        { SCRATCH(indices), "indices", DTYPE_I32, (lists + 1) * tokens, 1 },
+        { SCRATCH(rope_table), "rope_table", DTYPE_F32, sizes->rotated, options->context },
+        { SCRATCH(rope_table_q), "rope_table.q", DTYPE_F32, sizes->own_q_table ? sizes->rotated : 0,
+          options->context + sizes->q_rows_before },
+        { SCRATCH(rope_table_local), "rope_table.local", DTYPE_F32, sizes->rotated_local,
           options->context },
-        { offsetof(struct engine_scratch, rope_table_q), "rope_table.q", DTYPE_F32,
-          sizes->own_q_table ? sizes->rotated : 0, options->context + sizes->q_rows_before },
-        { offsetof(struct engine_scratch, rope_table_local), "rope_table.local", DTYPE_F32,
-          sizes->rotated_local, options->context },
-        { offsetof(struct engine_scratch, ones), "ones", DTYPE_F32, sizes->ones, 1 },
+        { SCRATCH(ones), "ones", DTYPE_F32, sizes->ones, 1 },
     };
     _Static_assert(COUNT_OF(all) <= SCRATCH_ROWS, "the list has room");
     size_t count = 0;
@@ -180,8 +184,7 @@ static size_t list_scratch(const struct sizes *sizes, const struct engine_option
     return count;
 }
 
-/* ---- The budget -------------------------------------------------------------------------------
- */
+/* ---- The budget ----------------------------------------------------------------------------- */
 
 static enum status fill_options(const struct model_config *config, const struct ops *ops,
                                 struct engine_options *options, struct error *err)

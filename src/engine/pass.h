@@ -49,6 +49,11 @@ MUST_CHECK enum status pass_settle(struct pass *pass);
 /* heads.c: queries, keys and values, ready to be looked up. */
 MUST_CHECK enum status pass_make_heads(struct pass *pass, int32_t index);
 
+/* latent.c, the same where they are made of short rows; and the values of all heads, of what
+ * attention gave. */
+MUST_CHECK enum status pass_make_latent_heads(struct pass *pass, int32_t index);
+MUST_CHECK enum status pass_make_latent_values(struct pass *pass, int32_t index);
+
 /* layer_input.c, for models whose layers have inputs of their own: makes them for the tokens, whose
  * embedding is in x; and adds what layer `index` makes of its own. */
 MUST_CHECK enum status layer_inputs_make(struct pass *pass);

@@ -37,6 +37,8 @@ static void find_qkv(const struct model_config *config, struct engine_layer *lay
     layer->q = whole(layer, MODEL_ATTN_Q, MODEL_ATTN_Q_BIAS);
     layer->k = whole(layer, MODEL_ATTN_K, MODEL_ATTN_K_BIAS);
     layer->v = whole(layer, MODEL_ATTN_V, MODEL_ATTN_V_BIAS);
+    if (config->latent.query_rank)
+        layer->q = whole(layer, MODEL_ATTN_Q_A, MODEL_ATTN_Q_BIAS);
     if (engine_has(&layer->k.weights) && !engine_has(&layer->v.weights))
         layer->v = layer->k; /* values are what keys were before their norm */
     if (!engine_has(fused))

@@ -73,6 +73,10 @@ static const struct model_arch_info arch_infos[] = {
                             .reads = MODEL_MUST_HAVE_EXPERTS | MODEL_EXPERTS_OWN_LENGTH |
                                      MODEL_WEIGHS_EXPERT_INPUT | MODEL_EXPERTS_BY_STEP |
                                      MODEL_SHARES_LIKE_EXPERT | MODEL_NORMS_ROTATED },
+    [MODEL_ARCH_DEEPSEEK2] = { "deepseek2", MODEL_ROPE_ADJACENT, .is_latent = true,
+                               .reads_routing = true,
+                               .reads = MODEL_MUST_HAVE_EXPERTS | MODEL_EXPERTS_OWN_LENGTH |
+                                        MODEL_SKIPS_PREDICTION },
 };
 _Static_assert(COUNT_OF(arch_infos) == MODEL_ARCH_COUNT, "every architecture has a row");
 
@@ -97,5 +101,5 @@ const char *model_arch_list(void)
 {
     return "llama, qwen2, qwen3, gemma2, gemma3, gemma4, phi3, mistral3, glm4, granite, olmo2, "
            "smollm3, command-r, cohere2, starcoder2, qwen2moe, qwen3moe, granitemoe, gpt-oss, "
-           "llama4";
+           "llama4, deepseek2";
 }

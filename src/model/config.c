@@ -87,7 +87,7 @@ static void read_heads(struct model_keys *keys, struct model_config *config)
                                         &derived);
     uint32_t value_length = model_keys_whole(keys, "attention.value_length", 1, MODEL_HEAD_LIMIT,
                                              &config->head_dim);
-    if (value_length != config->head_dim) {
+    if (value_length != config->head_dim && !model_arch_info(config->arch)->is_latent) {
         model_problem_add(keys->report, MODEL_PROBLEM_CANNOT_RUN,
                           "%s.attention.value_length: expected the key_length %" PRIu32
                           ", found %" PRIu32 "; greta cannot run models where they differ",

@@ -61,6 +61,30 @@ static void read_lengths(struct model_keys *keys, const struct model_config *con
         experts->shared_feed_length = experts->feed_length;
 }
 
+/* How experts are chosen and weighed, where files say it. */
+static void read_routing(struct model_keys *keys, struct model_config *config)
+{
+    struct model_experts *experts = &config->experts;
+    const uint32_t none = 0, softmax = 1;
+    char key[128];
+    bool normalised = false;
+    struct error err;
+    experts->first = model_keys_whole(keys, "leading_dense_block_count", 0, config->block_count,
+                                      &none);
+    float scale = model_keys_real(keys, "expert_weights_scale", -1e-30, 1e6, 0.0f);
+    experts->weight_scale = scale > 0 ? scale : 1.0f;
+    model_keys_full(keys, "expert_weights_norm", key, sizeof(key));
+    experts->normalised = !gguf_get_flag(keys->file, key, &normalised, &err) && normalised;
+    uint32_t function = model_keys_whole(keys, "expert_gating_func", 0, 2, &softmax);
+    experts->sigmoid = function == 2;
+    uint32_t shared = model_keys_whole(keys, "expert_shared_count", 0, MODEL_EXPERT_LIMIT, NULL);
+    uint64_t length = (uint64_t)shared * experts->feed_length;
+    if (length > MODEL_WIDTH_LIMIT)
+        refuse(keys, "expert_shared_count", "fewer shared experts", shared);
+    else
+        experts->shared_feed_length = (uint32_t)length;
+}
+
 void model_experts_read(struct model_keys *keys, struct model_config *config)
 {
     uint32_t reads = model_arch_info(config->arch)->reads, none = 0;
@@ -82,14 +106,16 @@ void model_experts_read(struct model_keys *keys, struct model_config *config)
         experts->step = model_keys_whole(keys, "interleave_moe_layer_step", 1, MODEL_BLOCK_LIMIT,
                                          NULL);
     experts->weight_scale = 1.0f;
-    experts->fused = are_fused(keys, config);
     read_groups(keys, experts);
     read_lengths(keys, config, experts);
+    if (model_arch_info(config->arch)->reads_routing)
+        read_routing(keys, config);
+    experts->fused = are_fused(keys, config);
 }
 
 bool model_layer_has_experts(const struct model_config *config, uint32_t layer)
 {
     uint32_t step = config->experts.step;
     return config->experts.count > 0 && layer < config->block_count &&
-           (step == 0 || (layer + 1) % step == 0);
+           layer >= config->experts.first && (step == 0 || (layer + 1) % step == 0);
 }

@@ -252,6 +252,8 @@ void model_layers_read(struct model_keys *keys, struct model_config *config)
     read_local_rope(keys, config);
     read_scales(keys, config);
     model_experts_read(keys, config);
+    if (model_arch_info(config->arch)->is_latent)
+        model_latent_read(keys, config);
     if (reads & MODEL_READS_TEMPERATURE)
         read_temperature(keys, config);
     if (model_arch_info(config->arch)->chunk)

@@ -30,6 +30,9 @@ uint32_t model_keys_by_layer(struct model_keys *keys, const char *short_key, uin
                              uint32_t most, const uint32_t *fallback, uint32_t layers,
                              uint32_t numbers[MODEL_UNLIKE_LIMIT]);
 
+/* config_latent.c */
+void model_latent_read(struct model_keys *keys, struct model_config *config);
+
 /* Reads a finite number in (above, most]. If the key is absent: fallback, or a problem if that is
  * NAN. */
 float model_keys_real(struct model_keys *keys, const char *short_key, double above, double most,

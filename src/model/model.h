@@ -40,6 +40,7 @@ enum model_arch {
     MODEL_ARCH_GRANITEMOE,
     MODEL_ARCH_GPT_OSS,
     MODEL_ARCH_LLAMA4,
+    MODEL_ARCH_DEEPSEEK2,
     MODEL_ARCH_COUNT
 };
 
@@ -101,6 +102,8 @@ struct model_arch_info {
      */
     uint32_t chunk;
     float resting_temperature;
+    bool is_latent;     /* keys and values are made of one short row: struct model_latent */
+    bool reads_routing; /* keys that say how experts are chosen and weighed */
 };
 
 enum model_reads {
@@ -174,6 +177,16 @@ struct model_rope {
 #define MODEL_EXPERT_LIMIT 1024u
 #define MODEL_EXPERT_USED_LIMIT 64u
 
+/* Attention to short rows: of a token one row of `rank` values is cached, and one key part of
+ * rope.dimension_count values that rotates, which all heads share. A head has matrices that make
+ * its key and its value of the row. */
+struct model_latent {
+    uint32_t rank;         /* 0: the model has ordinary heads */
+    uint32_t query_rank;   /* of the short row that queries are made of; 0: there is none */
+    uint32_t key_length;   /* values of a head's key that do not rotate */
+    uint32_t value_length; /* values of a head's value */
+};
+
 /* Feed-forward networks of which each token uses some. */
 struct model_experts {
     uint32_t count; /* of a layer; 0: the model has none */
@@ -181,6 +194,8 @@ struct model_experts {
     uint32_t feed_length;
     uint32_t shared_feed_length; /* of the one that every token uses; 0: there is none */
     uint32_t step;               /* of so many layers the last one has experts; 0: all have */
+    uint32_t first;              /* layers before this one have no experts */
+    bool sigmoid;                /* scores are the sigmoid of logits, not their softmax */
     bool weighs_input;           /* MODEL_WEIGHS_EXPERT_INPUT */
     bool fused;                  /* ffn_gate_up_exps in place of ffn_gate_exps and ffn_up_exps */
     bool clamped;                /* their gate and up */
@@ -228,6 +243,7 @@ struct model_config {
     bool has_fused_qkv;    /* attn_qkv in place of attn_q, attn_k and attn_v */
     bool has_fused_qkv_bias;
     struct model_experts experts;
+    struct model_latent latent;
 };
 
 enum model_layer_rope { MODEL_LAYER_UNROTATED, MODEL_LAYER_ROPE, MODEL_LAYER_LOCAL_ROPE };
@@ -271,6 +287,13 @@ enum model_role {
     MODEL_ATTN_V_BIAS,
     MODEL_ATTN_QKV, /* the rows of q, k and v */
     MODEL_ATTN_QKV_BIAS,
+    MODEL_ATTN_Q_A, /* struct model_latent: queries by a short row, in two steps */
+    MODEL_ATTN_Q_A_NORM,
+    MODEL_ATTN_Q_B,
+    MODEL_ATTN_KV_A, /* the row that is cached, then the part of the key that rotates */
+    MODEL_ATTN_KV_A_NORM,
+    MODEL_ATTN_K_B, /* of each head, its key to the row */
+    MODEL_ATTN_V_B, /* of each head, the row to its value */
     MODEL_ATTN_Q_NORM,
     MODEL_ATTN_K_NORM,
     MODEL_ATTN_OUTPUT,
@@ -293,6 +316,7 @@ enum model_role {
     MODEL_LAYER_OUTPUT_SCALE,
     MODEL_FFN_ROUTER,
     MODEL_FFN_ROUTER_BIAS,
+    MODEL_FFN_CHOICE_BIAS,  /* of scores, for the choice alone */
     MODEL_FFN_GATE_EXPERTS, /* those of all experts, one after the other */
     MODEL_FFN_UP_EXPERTS,
     MODEL_FFN_DOWN_EXPERTS,
@@ -360,6 +384,7 @@ struct model_shape {
     /* With MODEL_LAYERS_DIFFER, where every other layer has a window. */
     uint32_t local_head_dim, shared_kv_count, layer_input_length;
     struct model_experts experts; /* only the numbers that files say */
+    struct model_latent latent;
 };
 
 size_t model_shape_count(void);

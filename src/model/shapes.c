@@ -23,6 +23,7 @@
 #define QWEN3MOE MODEL_ARCH_QWEN3MOE
 #define GPT_OSS MODEL_ARCH_GPT_OSS
 #define LLAMA4 MODEL_ARCH_LLAMA4
+#define DEEPSEEK2 MODEL_ARCH_DEEPSEEK2
 
 /* slug, title, arch, width, layers, feed, heads, kv heads, head dim, vocab, context, rope base,
  * epsilon, tied, rope_freqs factor. If two shapes differ only in the vocabulary, the more common
@@ -125,6 +126,30 @@ static const struct model_shape shapes[] = {
     { "llama4-scout", "Llama-4-Scout-17B-16E", LLAMA4, 5120, 48, 16384, 40, 8, 128, 202048,
       10485760, 5e5f, 1e-5f, false, .rope_freqs_factor = 16,
       .experts = { .count = 16, .used = 1, .feed_length = 8192, .shared_feed_length = 8192 } },
+    { "deepseek2-lite",
+      "DeepSeek-V2-Lite",
+      DEEPSEEK2,
+      2048,
+      27,
+      10944,
+      16,
+      1,
+      576,
+      102400,
+      163840,
+      1e4f,
+      1e-6f,
+      false,
+      .rope_dimensions = 64,
+      .rope_scaling = MODEL_ROPE_SCALING_YARN,
+      .rope_scaling_factor = 40,
+      .rope_original_context = 4096,
+      .experts = { .count = 64,
+                   .used = 6,
+                   .feed_length = 1408,
+                   .shared_feed_length = 2816,
+                   .first = 1 },
+      .latent = { .rank = 512, .key_length = 128, .value_length = 128 } },
 };
 
 size_t model_shape_count(void)

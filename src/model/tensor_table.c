@@ -27,6 +27,12 @@ enum extent {
     K_NORM_HEADS,
     HEADS,
     EXPERTS,
+    ATTENDED,    /* what attention gives for all heads */
+    LATENT,      /* latent.rank */
+    LATENT_KV,   /* with the part of the key that rotates */
+    Q_LATENT,    /* latent.query_rank */
+    K_LATENT,    /* latent.key_length */
+    V_LATENT,    /* latent.value_length */
     EXPERT_FEED, /* experts.feed_length */
     EXPERT_PAIR, /* twice that */
     SHARED_FEED, /* experts.shared_feed_length */
@@ -43,9 +49,23 @@ static uint64_t extent_of_heads(const struct model_config *config, const struct 
 {
     uint64_t heads = config->head_count, kv_heads = layer->head_count_kv, dim = layer->head_dim;
     bool own = model_arch_info(config->arch)->head_norm == MODEL_HEAD_NORM_OWN;
+    const struct model_latent *latent = &config->latent;
+    uint64_t rotated = config->rope.dimension_count;
     switch (extent) {
     case QUERY:
-        return heads * dim;
+        return heads * (latent->rank ? latent->key_length + rotated : dim);
+    case ATTENDED:
+        return heads * (latent->rank ? latent->value_length : dim);
+    case LATENT:
+        return latent->rank;
+    case LATENT_KV:
+        return latent->rank + rotated;
+    case Q_LATENT:
+        return latent->query_rank;
+    case K_LATENT:
+        return latent->key_length;
+    case V_LATENT:
+        return latent->value_length;
     case KEY:
         return kv_heads * dim;
     case QKV:
@@ -113,7 +133,8 @@ static uint64_t extent_of(const struct model_config *config, const struct model_
 #define GLM4 (1u << MODEL_ARCH_GLM4)
 #define GRANITE (1u << MODEL_ARCH_GRANITE | 1u << MODEL_ARCH_GRANITEMOE)
 #define OLMO2 (1u << MODEL_ARCH_OLMO2)
-#define SMOLLM3 (1u << MODEL_ARCH_SMOLLM3)
+#define DEEPSEEK2 (1u << MODEL_ARCH_DEEPSEEK2)
+#define SMOLLM3 (1u << MODEL_ARCH_SMOLLM3 | DEEPSEEK2)
 #define COMMAND_R (1u << MODEL_ARCH_COMMAND_R)
 #define COHERE2 (1u << MODEL_ARCH_COHERE2)
 #define STARCODER2 (1u << MODEL_ARCH_STARCODER2)
@@ -133,6 +154,9 @@ static uint64_t extent_of(const struct model_config *config, const struct model_
 
 /* Where the model has such inputs at all. */
 #define OF_LAYER_INPUTS PRESENCE(NONE, GEMMA4, EVERY & ~GEMMA4)
+
+/* Where keys and values are made of short rows. */
+#define OF_LATENT PRESENCE(DEEPSEEK2, NONE, EVERY & ~DEEPSEEK2)
 
 /* Where layers have a feed-forward and experts. */
 #define OF_DENSE_AND_EXPERTS PRESENCE(GEMMA4, NONE, EVERY & ~GEMMA4)
@@ -208,13 +232,20 @@ static const struct row {
         PRESENCE(NONE, EVERY & ~GEMMA4, GEMMA4) },
     [MODEL_ATTN_QKV_BIAS] = { "attn_qkv.bias", true, VECTOR, { QKV },
         PRESENCE(NONE, EVERY & ~GEMMA4, GEMMA4) },
+    [MODEL_ATTN_Q_A] = { "attn_q_a.weight", true, MATRIX, { WIDTH, Q_LATENT }, OF_LATENT },
+    [MODEL_ATTN_Q_A_NORM] = { "attn_q_a_norm.weight", true, VECTOR, { Q_LATENT }, OF_LATENT },
+    [MODEL_ATTN_Q_B] = { "attn_q_b.weight", true, MATRIX, { Q_LATENT, QUERY }, OF_LATENT },
+    [MODEL_ATTN_KV_A] = { "attn_kv_a_mqa.weight", true, MATRIX, { WIDTH, LATENT_KV }, OF_LATENT },
+    [MODEL_ATTN_KV_A_NORM] = { "attn_kv_a_norm.weight", true, VECTOR, { LATENT }, OF_LATENT },
+    [MODEL_ATTN_K_B] = { "attn_k_b.weight", true, MATRIX, { K_LATENT, LATENT, HEADS }, OF_LATENT },
+    [MODEL_ATTN_V_B] = { "attn_v_b.weight", true, MATRIX, { LATENT, V_LATENT, HEADS }, OF_LATENT },
     [MODEL_ATTN_Q_NORM] = { "attn_q_norm.weight", true, VECTOR, { Q_NORM, Q_NORM_HEADS },
         PRESENCE(QWEN3 | GEMMA3 | GEMMA4 | OLMO2, COMMAND_R, LLAMA | QWEN2 | GEMMA2 | PHI3 |
             MISTRAL3 | GLM4 | GRANITE | SMOLLM3 | COHERE2 | STARCODER2) },
     [MODEL_ATTN_K_NORM] = { "attn_k_norm.weight", true, VECTOR, { K_NORM, K_NORM_HEADS },
         PRESENCE(QWEN3 | GEMMA3 | GEMMA4 | OLMO2, COMMAND_R, LLAMA | QWEN2 | GEMMA2 | PHI3 |
             MISTRAL3 | GLM4 | GRANITE | SMOLLM3 | COHERE2 | STARCODER2) },
-    [MODEL_ATTN_OUTPUT] = { "attn_output.weight", true, MATRIX, { QUERY, WIDTH },
+    [MODEL_ATTN_OUTPUT] = { "attn_output.weight", true, MATRIX, { ATTENDED, WIDTH },
         PRESENCE(EVERY, NONE, NONE) },
     [MODEL_ATTN_OUTPUT_BIAS] = { "attn_output.bias", true, VECTOR, { WIDTH },
         PRESENCE(STARCODER2 | GPT_OSS, LLAMA | MISTRAL3 | GRANITE, (QWEN2 & ~GPT_OSS) | QWEN3 |
@@ -261,6 +292,8 @@ static const struct row {
         PRESENCE(EVERY, NONE, NONE), .part = EXPERT },
     [MODEL_FFN_ROUTER_BIAS] = { "ffn_gate_inp.bias", true, VECTOR, { EXPERTS },
         PRESENCE(GPT_OSS, NONE, EVERY & ~GPT_OSS), .part = EXPERT },
+    [MODEL_FFN_CHOICE_BIAS] = { "exp_probs_b.bias", true, VECTOR, { EXPERTS },
+        PRESENCE(NONE, DEEPSEEK2, EVERY & ~DEEPSEEK2), .part = EXPERT },
     [MODEL_FFN_GATE_EXPERTS] = { "ffn_gate_exps.weight", true, MATRIX,
         { WIDTH, EXPERT_FEED, EXPERTS }, PRESENCE(EVERY, NONE, NONE), .part = EXPERT },
     [MODEL_FFN_UP_EXPERTS] = { "ffn_up_exps.weight", true, MATRIX,
@@ -331,12 +364,26 @@ static enum model_presence presence_of_heads(const struct model_config *config,
     return role == MODEL_ATTN_QKV || role == MODEL_ATTN_QKV_BIAS ? MODEL_REQUIRED : MODEL_OPTIONAL;
 }
 
+/* Queries by a short row or not, and no weights of ordinary keys and values. */
+static bool latent_lacks(const struct model_config *config, enum model_role role)
+{
+    bool by_row = config->latent.query_rank > 0;
+    if (!model_arch_info(config->arch)->is_latent)
+        return false;
+    if (role == MODEL_ATTN_Q)
+        return by_row;
+    if (role == MODEL_ATTN_Q_A || role == MODEL_ATTN_Q_A_NORM || role == MODEL_ATTN_Q_B)
+        return !by_row;
+    return role >= MODEL_ATTN_K && role <= MODEL_ATTN_QKV_BIAS;
+}
+
 static enum model_presence presence_of(const struct model_config *config, enum model_role role,
                                        uint32_t layer, bool owns_cache)
 {
     bool fused = role == MODEL_FFN_GATE_UP_EXPERTS,
          apart = role == MODEL_FFN_GATE_EXPERTS || role == MODEL_FFN_UP_EXPERTS;
-    if (!layer_has_part(config, rows[role].part, layer) || (config->experts.fused ? apart : fused))
+    if (!layer_has_part(config, rows[role].part, layer) || latent_lacks(config, role) ||
+        (config->experts.fused ? apart : fused))
         return MODEL_ABSENT;
     bool may = rows[role].may >> config->arch & 1, must = rows[role].must >> config->arch & 1;
     enum model_presence heads = presence_of_heads(config, role);

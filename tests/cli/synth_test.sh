@@ -26,6 +26,9 @@ for arch in llama qwen2 qwen3 qwen2moe qwen3moe granitemoe gpt-oss llama4; do
     expect_json "j['model']['architecture'] == '$arch' and j['configuration']['tied_embeddings']"
     expect_json 'j["configuration"]["head_count_kv"] == 2 and j["tokenizer"]["tokens"] == 300'
 done
+expect_exit 0 "$GRETA" synth --shape deepseek2-lite --layers 2 --experts 8 --vocab 300 --ffn 256 -o x.gguf --force
+expect_exit 0 "$GRETA" inspect --json x.gguf
+expect_json "j['guard_rail']['verdict'] == 'can run' and j['configuration']['head_count_kv'] == 1"
 rm -f x.gguf
 expect_exit 0 "$GRETA" synth --shape llama3-8b --layers 1 --vocab 1000 --ffn 256 --type q4_k_m -o x.gguf
 rm -f x.gguf

@@ -8,6 +8,26 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Heads by short rows, and all that files say of routing. */
+static void vary_latent(struct model_shape *shape)
+{
+    shape->latent =
+        (struct model_latent){ .rank = 96, .query_rank = 64, .key_length = 32, .value_length = 48 };
+    shape->rope_dimensions = 16;
+    shape->rope_scaling = MODEL_ROPE_SCALING_YARN;
+    shape->rope_scaling_factor = 4;
+    shape->rope_original_context = 8;
+    shape->experts = (struct model_experts){ .count = 8,
+                                             .used = 3,
+                                             .feed_length = 128,
+                                             .shared_feed_length = 256,
+                                             .first = 1,
+                                             .sigmoid = true,
+                                             .weight_scale = 2.5f,
+                                             .group_count = 4,
+                                             .groups_used = 2 };
+}
+
 /* What real models of a family have, so small that it shows in a short sequence. */
 static void vary_shape(struct model_shape *shape)
 {
@@ -64,6 +84,8 @@ static void vary_shape(struct model_shape *shape)
         if (reads & MODEL_EXPERTS_BY_STEP)
             shape->experts.step = 2;
     }
+    if (model_arch_info(shape->arch)->is_latent)
+        vary_latent(shape);
     shape->has_head_norms = model_arch_info(shape->arch)->head_norm == MODEL_HEAD_NORM_OWN;
 }
 

@@ -254,6 +254,7 @@ static void test_families(void **state)
     check_model(MODEL_ARCH_GRANITEMOE, CONVERT_F32, DTYPE_F32);
     check_model(MODEL_ARCH_GPT_OSS, CONVERT_F32, DTYPE_F32);
     check_model(MODEL_ARCH_LLAMA4, CONVERT_F32, DTYPE_F32);
+    check_model(MODEL_ARCH_DEEPSEEK2, CONVERT_F32, DTYPE_F32);
     check_any(MODEL_ARCH_GEMMA4, CONVERT_F32, DTYPE_F32, true);
 }
 

@@ -31,29 +31,60 @@ static void activate(const struct model_config *config, bool clamped, double *ga
     }
 }
 
-/* The experts of a token, best first, and their weights. */
-static void choose(const struct model_experts *experts, const double *logits, size_t *ids,
-                   double *weights)
+/* The sum of a group's two best. */
+static double group_score(const double *scores, size_t count)
 {
-    double all = 0, used = 0, largest = -INFINITY, left[MODEL_EXPERT_LIMIT];
-    for (size_t e = 0; e < experts->count; e++) {
-        largest = fmax(largest, logits[e]);
-        left[e] = logits[e];
+    double first = -INFINITY, second = -INFINITY;
+    for (size_t e = 0; e < count; e++) {
+        second = fmax(second, fmin(first, scores[e]));
+        first = fmax(first, scores[e]);
     }
+    return count > 1 ? first + second : first;
+}
+
+/* Leaves the groups out that a token may not use. */
+static void leave_groups_out(const struct model_experts *experts, double *left)
+{
+    double scores[MODEL_EXPERT_LIMIT];
+    size_t groups = experts->group_count, size = experts->count / groups;
+    for (size_t g = 0; g < groups; g++)
+        scores[g] = group_score(left + g * size, size);
+    for (size_t g = 0; g < groups; g++) {
+        size_t better = 0;
+        for (size_t other = 0; other < groups; other++)
+            better += scores[other] > scores[g] || (scores[other] == scores[g] && other < g);
+        for (size_t e = 0; better >= experts->groups_used && e < size; e++)
+            left[g * size + e] = -INFINITY;
+    }
+}
+
+/* The experts of a token, best first, and their weights. */
+static void choose(const struct model_experts *experts, const double *logits, const double *bias,
+                   size_t *ids, double *weights)
+{
+    double all = 0, used = 0, largest = -INFINITY;
+    double scores[MODEL_EXPERT_LIMIT], left[MODEL_EXPERT_LIMIT];
+    bool sigmoid = experts->sigmoid || experts->weighs_input;
+    for (size_t e = 0; e < experts->count; e++)
+        largest = fmax(largest, logits[e]);
     for (size_t e = 0; e < experts->count; e++)
         all += exp(logits[e] - largest);
+    for (size_t e = 0; e < experts->count; e++) {
+        scores[e] = sigmoid ? 1 / (1 + exp(-logits[e])) : exp(logits[e] - largest) / all;
+        left[e] = scores[e] + (bias ? bias[e] : 0);
+    }
+    if (experts->group_count > 1)
+        leave_groups_out(experts, left);
     for (size_t n = 0; n < experts->used; n++) {
         ids[n] = 0;
         for (size_t e = 1; e < experts->count; e++)
             ids[n] = left[e] > left[ids[n]] ? e : ids[n];
         left[ids[n]] = -INFINITY;
-        weights[n] = exp(logits[ids[n]] - largest) / all;
+        weights[n] = scores[ids[n]];
         used += weights[n];
     }
-    for (size_t n = 0; n < experts->used && experts->normalised; n++)
-        weights[n] /= used;
-    for (size_t n = 0; n < experts->used && experts->weighs_input; n++)
-        weights[n] = 1 / (1 + exp(-logits[ids[n]]));
+    for (size_t n = 0; n < experts->used; n++)
+        weights[n] *= (double)experts->weight_scale / (experts->normalised ? used : 1);
 }
 
 static void add_shared(const struct reference_multiplier *by, const double *h, double *added)
@@ -77,7 +108,8 @@ static void add_shared(const struct reference_multiplier *by, const double *h, d
 }
 
 void reference_feed_experts(const struct reference_multiplier *by, const double *h,
-                            const double *routed_by, const double *scales, double *added)
+                            const double *routed_by, const double *bias, const double *scales,
+                            double *added)
 {
     const struct model_experts *experts = &by->config->experts;
     size_t width = by->config->embedding_length, feed = experts->feed_length;
@@ -86,7 +118,7 @@ void reference_feed_experts(const struct reference_multiplier *by, const double 
     double *gate = calloc(2 * feed + width, sizeof(*gate)), *up = gate + feed, *out = up + feed;
     ASSERT(gate);
     multiply(by, "ffn_gate_inp", 0, routed_by, experts->count, logits);
-    choose(experts, logits, ids, weights);
+    choose(experts, logits, bias, ids, weights);
     memset(added, 0, width * sizeof(*added));
     for (size_t n = 0; n < experts->used; n++) {
         if (experts->fused) {

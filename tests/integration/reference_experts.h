@@ -19,9 +19,11 @@ struct reference_multiplier {
     int layer;
 };
 
-/* h [width]: what enters the block; routed_by [width]: what the router reads; scales [experts]: of
- * what they give, or NULL; added [width]: what the block gives. */
+/* h [width]: what enters the block; routed_by [width]: what the router reads; bias [experts]: of
+ * scores for the choice, or NULL; scales [experts]: of what they give, or NULL; added [width]: what
+ * the block gives. */
 void reference_feed_experts(const struct reference_multiplier *by, const double *h,
-                            const double *routed_by, const double *scales, double *added);
+                            const double *routed_by, const double *bias, const double *scales,
+                            double *added);
 
 #endif

@@ -369,6 +369,109 @@ static void append(struct subject *subject, int layer, const double *h, size_t t
     round_cached(subject, "attn_v", layer, value, kv);
 }
 
+/* Queries of a token, unfolded: of each head the part that does not rotate, then the one that does.
+ */
+static void make_latent_queries(struct subject *subject, int layer, const double *h, size_t token,
+                                double *q)
+{
+    const struct model_config *config = subject->config;
+    size_t length = config->latent.key_length, rotated = config->rope.dimension_count;
+    size_t low = config->latent.query_rank, width = config->embedding_length;
+    size_t query = config->head_count * (length + rotated);
+    double *row = malloc((low + 1) * sizeof(*row));
+    ASSERT(row);
+    if (low) {
+        multiply(subject, layer, "attn_q_a", "attn_norm.out", h, width, low, row);
+        normalise(row, load(subject, layer, "attn_q_a_norm.weight"), NULL, low, false,
+                  (double)config->rms_epsilon, row);
+        multiply(subject, layer, "attn_q_b", "latent_query", row, low, query, q);
+    } else {
+        multiply(subject, layer, "attn_q", "attn_norm.out", h, width, query, q);
+    }
+    for (size_t head = 0; head < config->head_count; head++)
+        reference_rotate(&config->rope, NULL, token, 1, q + head * (length + rotated) + length);
+    free(row);
+}
+
+/* The key and the value of every head for a token, made of its row. keys: the cache of this layer,
+ * of whole heads; values follow it. */
+static void append_latent(struct subject *subject, int layer, const double *h, size_t token)
+{
+    const struct model_config *config = subject->config;
+    const struct model_latent *latent = &config->latent;
+    size_t length = latent->key_length, rotated = config->rope.dimension_count, rank = latent->rank,
+           heads = config->head_count;
+    const double *k_b = load(subject, layer, "attn_k_b.weight");
+    const double *v_b = load(subject, layer, "attn_v_b.weight");
+    double *row = malloc((rank + rotated) * sizeof(*row));
+    double *key = subject->keys[layer] + token * heads * (length + rotated);
+    double *value = subject->values[layer] + token * heads * latent->value_length;
+    ASSERT(row);
+    multiply(subject, layer, "attn_kv_a_mqa", "attn_norm.out", h, config->embedding_length,
+             rank + rotated, row);
+    normalise(row, load(subject, layer, "attn_kv_a_norm.weight"), NULL, rank, false,
+              (double)config->rms_epsilon, row);
+    reference_rotate(&config->rope, NULL, token, 1, row + rank);
+    for (size_t head = 0; head < heads; head++) {
+        double *own = key + head * (length + rotated);
+        memset(own, 0, length * sizeof(*own));
+        for (size_t i = 0; i < length * rank; i++)
+            own[i % length] += k_b[head * rank * length + i] * row[i / length];
+        memcpy(own + length, row + rank, rotated * sizeof(*own));
+        for (size_t i = 0; i < latent->value_length; i++)
+            value[head * latent->value_length + i] = dot(
+                v_b + (head * latent->value_length + i) * rank, row, rank);
+    }
+    free(row);
+}
+
+static void attend_latent(const struct subject *subject, int layer, const double *q, size_t length,
+                          double *out)
+{
+    const struct model_config *config = subject->config;
+    size_t heads = config->head_count, part = config->latent.value_length;
+    size_t dim = config->latent.key_length + config->rope.dimension_count;
+    double *scores = malloc(length * sizeof(*scores));
+    ASSERT(scores);
+    for (size_t h = 0; h < heads; h++) {
+        double largest = -INFINITY, sum = 0;
+        for (size_t s = 0; s < length; s++) {
+            scores[s] = (double)config->attention_scale *
+                        dot(q + h * dim, subject->keys[layer] + (s * heads + h) * dim, dim);
+            largest = fmax(largest, scores[s]);
+        }
+        for (size_t s = 0; s < length; s++)
+            sum += scores[s] = exp(scores[s] - largest);
+        memset(out + h * part, 0, part * sizeof(*out));
+        for (size_t s = 0; s < length; s++)
+            for (size_t i = 0; i < part; i++)
+                out[h * part + i] += scores[s] / sum *
+                                     subject->values[layer][(s * heads + h) * part + i];
+    }
+    free(scores);
+}
+
+/* Attention of a token of a layer with ordinary heads, or with latent ones. */
+static void attend_token(struct subject *subject, int layer, const double *h, size_t token,
+                         double *q, double *mixed)
+{
+    const struct model_config *config = subject->config;
+    struct model_layer numbers = model_layer(config, (uint32_t)layer);
+    if (config->latent.rank) {
+        make_latent_queries(subject, layer, h, token, q);
+        append_latent(subject, layer, h, token);
+        attend_latent(subject, layer, q, token + 1, mixed);
+        return;
+    }
+    multiply(subject, layer, "attn_q", "attn_norm.out", h, config->embedding_length,
+             (size_t)config->head_count * numbers.head_dim, q);
+    prepare_heads(subject, layer, true, q, token);
+    if (numbers.cache == (uint32_t)layer)
+        append(subject, layer, h, token);
+    attend(config, &numbers, q, subject->keys[numbers.cache], subject->values[numbers.cache],
+           load(subject, layer, "attn_sinks.weight"), token + 1, mixed);
+}
+
 /* The part of this layer, of what a token gives each layer: from its embedding x and a table. */
 static void find_layer_input(struct subject *subject, int layer, int32_t id, const double *x,
                              double *out)
@@ -433,7 +536,7 @@ static void feed_both(const struct reference_multiplier *by, const double *x, do
     for (size_t i = 0; i < width; i++)
         routed_by[i] /= sqrt((double)width);
     normalise(x, load(subject, by->layer, "pre_ffw_norm_2.weight"), NULL, width, false, epsilon, h);
-    reference_feed_experts(by, h, routed_by, scales, more);
+    reference_feed_experts(by, h, routed_by, NULL, scales, more);
     normalise(more, load(subject, by->layer, "post_ffw_norm_2.weight"), NULL, width, false, epsilon,
               more);
     for (size_t i = 0; i < width; i++)
@@ -450,6 +553,12 @@ static void run_layer(struct subject *subject, int layer, const int32_t *ids,
     size_t width = config->embedding_length, feed = numbers.feed_forward_length;
     size_t query = (size_t)config->head_count * numbers.head_dim;
     size_t kv = (size_t)numbers.head_count_kv * numbers.head_dim;
+    if (config->latent.rank) { /* of all heads: these are not folded */
+        kv = (size_t)config->head_count *
+             (config->latent.key_length + config->rope.dimension_count +
+              config->latent.value_length);
+        query = kv;
+    }
     const double *scale = load(subject, layer, "layer_output_scale.weight");
     double *h = calloc(3 * width + 2 * query + 2 * feed + config->layer_input_length, sizeof(*h));
     double *q = h + width, *mixed = q + query, *added = mixed + query, *fed = added + width;
@@ -462,13 +571,10 @@ static void run_layer(struct subject *subject, int layer, const int32_t *ids,
         double *row = x + t * width;
         subject->token = t;
         enter(subject, layer, "attn_norm", row, h);
-        multiply(subject, layer, "attn_q", "attn_norm.out", h, width, query, q);
-        prepare_heads(subject, layer, true, q, t);
-        if (numbers.cache == (uint32_t)layer)
-            append(subject, layer, h, t);
-        attend(config, &numbers, q, subject->keys[numbers.cache], subject->values[numbers.cache],
-               load(subject, layer, "attn_sinks.weight"), t + 1, mixed);
-        multiply(subject, layer, "attn_output", "attn_vector", mixed, query, width, added);
+        attend_token(subject, layer, h, t, q, mixed);
+        multiply(subject, layer, "attn_output", "attn_vector", mixed,
+                 config->latent.rank ? config->head_count * config->latent.value_length : query,
+                 width, added);
         if (subject->arch->is_parallel)
             feed_forward(subject, layer, "attn_norm.out", h, fed, rooms);
         bool renamed = config->arch == MODEL_ARCH_GPT_OSS; /* this norm stands before the experts */
@@ -478,7 +584,8 @@ static void run_layer(struct subject *subject, int layer, const int32_t *ids,
             if (load(subject, layer, "post_ffw_norm_1.weight"))
                 feed_both(&multiplier, row, h, fed, rooms);
             else if (load(subject, layer, "ffn_gate_inp.weight"))
-                reference_feed_experts(&multiplier, h, h, NULL, fed);
+                reference_feed_experts(&multiplier, h, h, load(subject, layer, "exp_probs_b.bias"),
+                                       NULL, fed);
             else
                 feed_forward(subject, layer, "ffn_norm.out", h, fed, rooms);
         }

@@ -22,8 +22,9 @@
 #define COMMAND_R (1u << MODEL_ARCH_COMMAND_R)
 #define COHERE2 (1u << MODEL_ARCH_COHERE2)
 #define STARCODER2 (1u << MODEL_ARCH_STARCODER2)
+#define DEEPSEEK2 (1u << MODEL_ARCH_DEEPSEEK2)
 /* Biases of queries, keys and values; norms after blocks. */
-#define MAY_BE_BIASED (EVERY & ~(QWEN2 | QWEN3 | STARCODER2 | GEMMA4))
+#define MAY_BE_BIASED (EVERY & ~(QWEN2 | QWEN3 | STARCODER2 | GEMMA4 | DEEPSEEK2))
 #define POST_NORMED (GEMMA2 | GEMMA3 | GEMMA4 | GLM4 | OLMO2)
 #define EVERY ((1u << MODEL_ARCH_COUNT) - 1)
 
@@ -52,13 +53,21 @@ static const struct {
     { MODEL_ATTN_NORM, "blk.1.attn_norm.weight", "[64]", false, EVERY & ~OLMO2, 0 },
     { MODEL_ATTN_NORM_BIAS, "blk.1.attn_norm.bias", "[64]", false, STARCODER2, 0 },
     { MODEL_ATTN_Q, "blk.1.attn_q.weight", "[64, 64]", true, EVERY, 0 },
-    { MODEL_ATTN_K, "blk.1.attn_k.weight", "[64, 32]", true, EVERY, 0 },
-    { MODEL_ATTN_V, "blk.1.attn_v.weight", "[64, 32]", true, EVERY & ~GEMMA4, GEMMA4 },
+    { MODEL_ATTN_K, "blk.1.attn_k.weight", "[64, 32]", true, EVERY & ~DEEPSEEK2, 0 },
+    { MODEL_ATTN_V, "blk.1.attn_v.weight", "[64, 32]", true, EVERY & ~(GEMMA4 | DEEPSEEK2),
+      GEMMA4 },
     { MODEL_ATTN_Q_BIAS, "blk.1.attn_q.bias", "[64]", false, QWEN2 | STARCODER2, MAY_BE_BIASED },
     { MODEL_ATTN_K_BIAS, "blk.1.attn_k.bias", "[32]", false, QWEN2 | STARCODER2, MAY_BE_BIASED },
     { MODEL_ATTN_V_BIAS, "blk.1.attn_v.bias", "[32]", false, QWEN2 | STARCODER2, MAY_BE_BIASED },
     { MODEL_ATTN_QKV, "blk.1.attn_qkv.weight", "[64, 128]", true, 0, 0 },
     { MODEL_ATTN_QKV_BIAS, "blk.1.attn_qkv.bias", "[128]", false, 0, 0 },
+    { MODEL_ATTN_Q_A, "blk.1.attn_q_a.weight", NULL, true, 0, 0 },
+    { MODEL_ATTN_Q_A_NORM, "blk.1.attn_q_a_norm.weight", NULL, false, 0, 0 },
+    { MODEL_ATTN_Q_B, "blk.1.attn_q_b.weight", NULL, true, 0, 0 },
+    { MODEL_ATTN_KV_A, "blk.1.attn_kv_a_mqa.weight", NULL, true, DEEPSEEK2, 0 },
+    { MODEL_ATTN_KV_A_NORM, "blk.1.attn_kv_a_norm.weight", NULL, false, DEEPSEEK2, 0 },
+    { MODEL_ATTN_K_B, "blk.1.attn_k_b.weight", NULL, true, DEEPSEEK2, 0 },
+    { MODEL_ATTN_V_B, "blk.1.attn_v_b.weight", NULL, true, DEEPSEEK2, 0 },
     { MODEL_ATTN_Q_NORM, "blk.1.attn_q_norm.weight", "[16]", false, QWEN3 | GEMMA3 | GEMMA4 | OLMO2,
       COMMAND_R },
     { MODEL_ATTN_K_NORM, "blk.1.attn_k_norm.weight", "[16]", false, QWEN3 | GEMMA3 | GEMMA4 | OLMO2,
@@ -85,6 +94,7 @@ static const struct {
     { MODEL_LAYER_OUTPUT_SCALE, "blk.1.layer_output_scale.weight", "[1]", false, 0, GEMMA4 },
     { MODEL_FFN_ROUTER, "blk.1.ffn_gate_inp.weight", NULL, true, 0, 0 },
     { MODEL_FFN_ROUTER_BIAS, "blk.1.ffn_gate_inp.bias", NULL, false, 0, 0 },
+    { MODEL_FFN_CHOICE_BIAS, "blk.1.exp_probs_b.bias", NULL, false, 0, 0 },
     { MODEL_FFN_GATE_EXPERTS, "blk.1.ffn_gate_exps.weight", NULL, true, 0, 0 },
     { MODEL_FFN_UP_EXPERTS, "blk.1.ffn_up_exps.weight", NULL, true, 0, 0 },
     { MODEL_FFN_DOWN_EXPERTS, "blk.1.ffn_down_exps.weight", NULL, true, 0, 0 },
@@ -217,6 +227,38 @@ static void test_experts(void **state)
     }
 }
 
+/* Shapes that short rows have, and queries by one of them or not. */
+static void test_latent_heads(void **state)
+{
+    (void)state;
+    static const struct {
+        enum model_role role;
+        const char *direct, *by_row; /* NULL: absent */
+    } rows[] = {
+        { MODEL_ATTN_Q, "[64, 96]", NULL },
+        { MODEL_ATTN_Q_A, NULL, "[64, 40]" },
+        { MODEL_ATTN_Q_A_NORM, NULL, "[40]" },
+        { MODEL_ATTN_Q_B, NULL, "[40, 96]" },
+        { MODEL_ATTN_KV_A, "[64, 56]", "[64, 56]" },
+        { MODEL_ATTN_KV_A_NORM, "[48]", "[48]" },
+        { MODEL_ATTN_K_B, "[16, 48, 4]", "[16, 48, 4]" },
+        { MODEL_ATTN_V_B, "[48, 24, 4]", "[48, 24, 4]" },
+        { MODEL_ATTN_OUTPUT, "[96, 64]", "[96, 64]" },
+    };
+    for (size_t i = 0; i < 2 * COUNT_OF(rows); i++) {
+        struct model_config config = model_file_config(MODEL_ARCH_DEEPSEEK2);
+        bool by_row = i % 2;
+        const char *wanted = by_row ? rows[i / 2].by_row : rows[i / 2].direct;
+        config.rope.dimension_count = 8;
+        config.latent = (struct model_latent){ 48, by_row ? 40 : 0, 16, 24 };
+        struct model_tensor found = model_tensor(&config, rows[i / 2].role, 1);
+        char shape[SHAPE_TEXT_BYTES];
+        assert_int_equal(found.presence, wanted ? MODEL_REQUIRED : MODEL_ABSENT);
+        if (wanted)
+            assert_string_equal(shape_text(&found.shape, shape), wanted);
+    }
+}
+
 /* Gate and up of an expert in one matrix, in place of one for each. */
 static void test_fused_experts(void **state)
 {
@@ -275,7 +317,8 @@ static struct model_config config_of(const struct model_shape *shape)
                                   .has_rope_factors = shape->rope_scaling ==
                                                       MODEL_ROPE_SCALING_LONG,
                                   .has_fused_qkv = shape->has_fused_qkv,
-                                  .experts = shape->experts };
+                                  .experts = shape->experts,
+                                  .latent = shape->latent };
 }
 
 static uint64_t parameter_count(const struct model_shape *shape)
@@ -436,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_head_norms),
         cmocka_unit_test(test_experts),
         cmocka_unit_test(test_fused_experts),
+        cmocka_unit_test(test_latent_heads),
         cmocka_unit_test(test_heads_wider_than_the_stream),
         cmocka_unit_test(test_types_allowed),
         cmocka_unit_test(test_parameter_counts),
