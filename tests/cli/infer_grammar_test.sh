@@ -56,3 +56,5 @@ expect_exit 2 "$GRETA" infer -m tiny.gguf -p Once --grammar answer.gbnf -j '{}'
 expect_stderr "expected it without --grammar"
 expect_exit 3 "$GRETA" infer -m tiny.gguf -p Once --grammar missing.gbnf
 expect_stderr "missing.gbnf: cannot open it"
+
+finish

@@ -7,7 +7,16 @@ script=$(basename "$0")
 captured=$(mktemp -d "${TMPDIR:-/tmp}/greta-cli-XXXXXX")
 folder=$captured/folder
 mkdir "$folder"
-trap 'chmod -R u+w "$captured"; rm -rf "$captured"' EXIT
+# A script that ends without `finish` would pass whatever its checks said.
+leave()
+{
+    local code=$1
+    chmod -R u+w "$captured"
+    rm -rf "$captured"
+    [ "$code" -ne 0 ] || [ -n "$finished" ] || { echo "$script: ended without finish" >&2; exit 1; }
+}
+finished=
+trap 'leave $?' EXIT
 cd "$folder" || exit 1
 failures=0
 last="nothing"
@@ -132,6 +141,7 @@ expect_interrupted()
 
 finish()
 {
+    finished=yes
     [ "$failures" -eq 0 ] || { echo "$script: $failures checks failed" >&2; exit 1; }
     exit 0
 }
