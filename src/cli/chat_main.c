@@ -91,11 +91,24 @@ static void report_cut(const struct chat_run *chat)
               stderr);
 }
 
+/* A message with a NUL would be cut off there. */
+static enum status check_text(const struct text *text, struct error *err)
+{
+    size_t length = strlen(text_get(text));
+    return length == text->length
+               ? STATUS_OK
+               : error_set(err, STATUS_USAGE,
+                           "message: expected text without NUL bytes, found one after %zu bytes",
+                           length);
+}
+
 /* One entry and what follows from it. */
-static enum status take_turn(struct chat_run *chat, const char *entry, bool *ret_leave,
+static enum status take_turn(struct chat_run *chat, const struct text *said, bool *ret_leave,
                              struct template_failure *failure, struct error *err)
 {
+    const char *entry = text_get(said);
     bool answer = true;
+    TRY(check_text(said, err));
     if (entry[0] == '/')
         TRY(chat_command(chat, entry, ret_leave, &answer, err));
     else if (entry[0])
@@ -145,7 +158,7 @@ enum cli_exit chat_converse(const struct cli_invocation *invocation, struct chat
         if (status)
             break;
         line_input_remember(input, text_get(&entry));
-        status = take_turn(chat, text_get(&entry), &leave, &failure, &err);
+        status = take_turn(chat, &entry, &leave, &failure, &err);
         if (status && survives(invocation, chat, &failure, &err))
             status = STATUS_OK;
         text_clear(&entry);
@@ -164,7 +177,10 @@ static enum cli_exit answer_once(const struct cli_invocation *invocation, struct
                                  struct template_failure *failure)
 {
     struct error err;
-    enum status status = chat_say(chat, "user", text_get(&chat->run.texts.texts[0]), &err);
+    const struct text *said = &chat->run.texts.texts[0];
+    enum status status = check_text(said, &err);
+    if (!status)
+        status = chat_say(chat, "user", text_get(said), &err);
     if (!status)
         status = chat_answer(chat, failure, &err);
     if (!status && ferror(stdout))

@@ -149,6 +149,13 @@ printf 'a %.0s' $(seq 600) >lines
 expect_exit 0 talk "${chat[@]}"
 expect_one_line_error "/clear forgets it"
 
+printf 'a\0b\nc\n/save whole.json\n' >lines
+expect_exit 0 talk "${chat[@]}"
+expect_stderr "message: expected text without NUL bytes, found one after 1 bytes"
+[ "$(grep -c role whole.json)" -eq 2 ] || fail "expected the second turn alone"
+expect_exit 2 "$GRETA" infer --chat -m chat.gguf -f lines
+expect_one_line_error "expected text without NUL bytes"
+
 # ---- Without a model ---------------------------------------------------------------------------
 expect_exit 0 "$GRETA" chat -q -n 5 --seed 1
 expect_stdout "Once upon a time"
