@@ -64,16 +64,17 @@ static enum status read_entry(struct line_input *input, struct text *entry, stru
 
 /* ---- The conversation ------------------------------------------------------------------------ */
 
-/* A failure that the conversation survives: it is reported, and what was said is taken back. True
- * if the next turn makes sense. */
-static bool survives(const struct cli_invocation *invocation, struct chat_run *chat,
+/* A failure that the conversation survives: it is reported, and what was said since there were
+ * `before` messages is taken back. True if the next turn makes sense. */
+static bool survives(const struct cli_invocation *invocation, struct chat_run *chat, size_t before,
                      struct template_failure *failure, const struct error *err)
 {
     bool is_own = failure->problem != TEMPLATE_PROBLEM_NONE || err->status == STATUS_USAGE ||
                   err->status == STATUS_LIMIT || err->status == STATUS_NOT_FOUND ||
                   err->status == STATUS_BAD_FILE || err->status == STATUS_IO;
     (void)chat_fail(invocation, failure, err);
-    (void)chat_take_back(chat, "user");
+    if (json_array_size(chat->messages) != before)
+        (void)chat_take_back(chat, "user");
     template_failure_release(failure);
     template_failure_init(failure);
     return is_own;
@@ -158,8 +159,9 @@ enum cli_exit chat_converse(const struct cli_invocation *invocation, struct chat
         if (status)
             break;
         line_input_remember(input, text_get(&entry));
+        size_t before = json_array_size(chat->messages);
         status = take_turn(chat, &entry, &leave, &failure, &err);
-        if (status && survives(invocation, chat, &failure, &err))
+        if (status && survives(invocation, chat, before, &failure, &err))
             status = STATUS_OK;
         text_clear(&entry);
         if (cli_is_interrupted() && !cli_forget_interrupt())

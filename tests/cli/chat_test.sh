@@ -40,6 +40,12 @@ expect_stderr "(loaded 5 messages)"
 [ "$(grep -c role cleared.json)" -eq 1 ] || fail "expected the system prompt alone"
 grep -q Other other.json || fail "expected the new system prompt"
 
+# A command that fails takes nothing back.
+echo '[{"role": "user", "content": "asked before"}]' >asked.json
+printf '/load asked.json\n/nope\n/save kept.json\n' >lines
+expect_exit 0 talk "${chat[@]}"
+grep -q "asked before" kept.json || fail "expected the message to be kept"
+
 # Lines that go on, and text between fences.
 printf 'one\\\ntwo\n"""three\nfour"""\n/save long.json\n' >lines
 expect_exit 0 talk "${chat[@]}"
