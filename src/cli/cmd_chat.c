@@ -30,7 +30,8 @@ const struct cli_command cli_chat = {
         "The turns before are not run again: the cache keeps them. --tools FILE gives the model a "
         "JSON array of tools in OpenAI's form; its calls are printed as JSON, and /tool gives "
         "their results. With --json-schema or --grammar every answer fits, and has no thoughts or "
-        "calls. greta infer --chat gives one answer. Without a model there is nothing to talk with: the bundled one tells a "
+        "calls. greta infer --chat gives one answer. Without a model there is nothing to talk "
+        "with: the bundled one tells a "
         "story.\n\n"
         "Exit status 2 if the request makes no sense, 3 if model or template cannot be read, 1 if "
         "the template fails with --chat, 130 if it was interrupted while it waited.",

@@ -48,8 +48,8 @@ static void refuse_features(struct model_keys *keys)
             continue;
         model_problem_add(
             keys->report, MODEL_PROBLEM_CANNOT_RUN,
-            "%s: expected 0 or no such key, found %g; greta cannot run %s models with %s", key, number,
-            model_arch_info(keys->report->config.arch)->name, features[i].what);
+            "%s: expected 0 or no such key, found %g; greta cannot run %s models with %s", key,
+            number, model_arch_info(keys->report->config.arch)->name, features[i].what);
         keys->complete = false;
     }
 }
