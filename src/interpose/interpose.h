@@ -183,6 +183,10 @@ void interpose_copies_may_wait(struct interpose *interpose);
  * kernel that gets an address in a form that is no pointer. */
 void interpose_unseen_writes(struct interpose *interpose);
 
+/* The runtime may have launched kernels that are not recorded: how it numbers those that are is not
+ * known exactly any more. */
+void interpose_unseen_launches(struct interpose *interpose);
+
 struct interpose_fill {
     uint64_t target, bytes, rows, pitch; /* bytes of a row; rows 0 and 1: one */
     const struct interpose_stream *stream;

@@ -100,6 +100,12 @@ void launch_facts_graph(struct interpose *interpose)
     __atomic_add_fetch(&interpose->other_grids, GRAPH_NUMBERS, __ATOMIC_ACQ_REL);
 }
 
+void interpose_unseen_launches(struct interpose *interpose)
+{
+    if (interpose && !interpose->disabled)
+        launch_facts_graph(interpose);
+}
+
 void launch_facts_other(struct interpose *interpose, const struct event *event)
 {
     if (event->kind == EVENT_GRAPH_REPLAY)

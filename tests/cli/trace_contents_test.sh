@@ -48,4 +48,5 @@ clean written-through-table
 clean written-in-part
 clean written-elsewhere
 clean written-through-map
+clean written-from-array
 finish

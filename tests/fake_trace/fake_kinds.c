@@ -141,6 +141,16 @@ EXPORT result cuIpcGetMemHandle(void *handle, address pointer)
     CALL(328, "cuIpcGetMemHandle", arguments, NULL, OK);
 }
 
+EXPORT result cuMemcpyAtoD_v2(address target, void *array, size_t offset, size_t bytes)
+{
+    struct {
+        address target;
+        void *array;
+        size_t offset, bytes;
+    } arguments = { target, array, offset, bytes };
+    CALL(284, "cuMemcpyAtoD_v2", arguments, NULL, OK);
+}
+
 static result encode(unsigned char map[128])
 {
     for (int i = 0; i < 128; i++)

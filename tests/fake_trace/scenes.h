@@ -73,6 +73,7 @@ void launch(function which, address target, address source, stream on);
     SCENE("written-through-table", written_through_table)                                          \
     SCENE("written-in-part", written_in_part)                                                      \
     SCENE("written-elsewhere", written_elsewhere)                                                  \
+    SCENE("written-from-array", written_from_array)                                                \
     SCENE("written-through-map", written_through_map)                                              \
     SCENE("written-after-blob", written_after_blob)                                                \
     SCENE("proven-readers", proven_readers)                                                        \

@@ -89,6 +89,16 @@ void written_elsewhere(struct scene *scene)
     cuMemFree_v2(extra);
 }
 
+void written_from_array(struct scene *scene)
+{
+    address extra;
+    cuMemAlloc_v2(&extra, BYTES);
+    cuMemcpyAtoD_v2(extra, NULL, 0, BYTES);
+    cuMemcpyDtoHAsync_v2(scene->pinned, extra, BYTES, scene->first);
+    cuStreamSynchronize(scene->first);
+    cuMemFree_v2(extra);
+}
+
 /* A kernel gets the memory as a tensor map, which holds no pointer that is known as one. */
 void written_through_map(struct scene *scene)
 {

@@ -122,6 +122,21 @@ static void test_together(void **state)
     fixture_end(&fixture);
 }
 
+/* Copies of many at once, and launches that are not recorded, take as many as they like. */
+static void test_unseen(void **state)
+{
+    (void)state;
+    struct fixture fixture = fixture_begin();
+    struct event before = launch_on(&fixture, 1);
+    interpose_unseen_launches(fixture.door);
+    struct event after = launch_on(&fixture, 1);
+    fixture_stop(&fixture);
+    expect_numbers(&fixture, &before, 1, 1);
+    assert_int_equal(facts_of(&fixture, &after).number_least, 2);
+    assert_true(facts_of(&fixture, &after).number_most > 1000000);
+    fixture_end(&fixture);
+}
+
 /* A node of a graph is kept, without a number. */
 static void test_graphs(void **state)
 {
@@ -146,6 +161,7 @@ int main(void)
         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_together),
+        cmocka_unit_test(test_unseen),
         cmocka_unit_test(test_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

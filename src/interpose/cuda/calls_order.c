@@ -205,6 +205,21 @@ void cuda_end_unseen_writes(struct cuda_call *call)
         interpose_unseen_writes(call->trace);
 }
 
+/* Work on the device that is not followed, perhaps kernels of the driver's own. */
+void cuda_end_unseen_work(struct cuda_call *call)
+{
+    if (!succeeded(call))
+        return;
+    interpose_unseen_writes(call->trace);
+    interpose_unseen_launches(call->trace);
+}
+
+void cuda_end_unseen_copies(struct cuda_call *call)
+{
+    cuda_end_hidden_last(call);
+    interpose_unseen_launches(call->trace);
+}
+
 /* What a program sets before a network card or another device may use the memory. */
 void cuda_end_pointer_attribute(struct cuda_call *call)
 {
