@@ -93,6 +93,17 @@ static void emit_experts(struct emit *emit, const struct model_experts *experts)
         emit_count(emit, "shared_expert_feed_forward_length", experts->shared_feed_length);
 }
 
+/* What narrows attention or bounds logits, where a model has it. */
+static void emit_bounds(struct emit *emit, const struct model_config *config)
+{
+    if (config->window)
+        emit_count(emit, "sliding_window", config->window);
+    if (config->attention_cap > 0)
+        emit_real(emit, "attention_logit_cap", config->attention_cap);
+    if (config->logit_cap > 0)
+        emit_real(emit, "logit_cap", config->logit_cap);
+}
+
 static void emit_config(struct emit *emit, const struct model_config *config)
 {
     emit_object_begin(emit, "configuration");
@@ -104,6 +115,7 @@ static void emit_config(struct emit *emit, const struct model_config *config)
     emit_count(emit, "head_count", config->head_count);
     emit_count(emit, "head_count_kv", config->head_count_kv);
     emit_count(emit, "head_dimension", config->head_dim);
+    emit_bounds(emit, config);
     emit_count(emit, "vocab_size", config->vocab_size);
     emit_flag(emit, "tied_embeddings", config->tied_embeddings);
     emit_real(emit, "rms_epsilon", config->rms_epsilon);

@@ -110,4 +110,13 @@ expect_exit 3 "$GRETA" inspect --hash --check missing.manifest tiny.gguf
 expect_one_line_error "missing.manifest"
 expect_exit 3 "$GRETA" inspect --hash --check text.gguf tiny.gguf
 expect_one_line_error "text.gguf"
+# What an architecture has of its own is shown where a model has it.
+expect_exit 0 "$GRETA" synth --arch gemma2 --out gemma2.gguf
+expect_exit 0 "$GRETA" inspect gemma2.gguf
+for words in "sliding window  *[1-9]" "attention logit cap  *50" " logit cap  *30"; do
+    grep -qE "$words" "$captured/out" || fail "expected '$words'"
+done
+expect_exit 0 "$GRETA" inspect tiny.gguf
+! grep -qE "window|logit cap" "$captured/out" || fail "expected no window and no cap"
+
 finish
