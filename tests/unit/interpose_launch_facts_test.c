@@ -158,10 +158,8 @@ static void test_graphs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_together),
-        cmocka_unit_test(test_unseen),
+        cmocka_unit_test(test_arguments), cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_together),  cmocka_unit_test(test_unseen),
         cmocka_unit_test(test_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
