@@ -44,6 +44,7 @@ FAKE_CRASH=1 expect_exit 7 trace -- "$program" dump-streams
 cmp "$captured/untraced" "$captured/out" || fail "expected the program's own output"
 expect_stderr "end of the program: exited with 7"
 expect_stderr "CONFIRMED kernel-fault: nest"
+expect_exit 139 trace -- "$program" dump-callback
 expect_exit 139 trace -- "$program" dump-crash
 expect_stderr "CONFIRMED kernel-fault: nest"
 if python3 -c "import ctypes" 2>/dev/null; then

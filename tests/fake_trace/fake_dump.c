@@ -55,11 +55,21 @@ EXPORT result cuCoredumpSetAttributeGlobal(int setting, void *value, size_t *byt
 }
 #endif
 
+/* What a program has the driver call at its end. */
+static void (*fake_leaving)(void);
+
 /* A driver that wrote a dump may crash when the process exits. */
 __attribute__((destructor)) static void leave(void)
 {
+    if (settings.written && fake_leaving)
+        fake_leaving();
     if (settings.written && getenv("FAKE_CRASH"))
         raise(SIGSEGV);
+}
+
+EXPORT void fake_when_leaving(void (*called)(void))
+{
+    fake_leaving = called;
 }
 
 uint64_t fake_next_grid(void)

@@ -62,6 +62,7 @@ void launch(function which, address target, address source, stream on);
     SCENE("dump-contexts", dump_contexts)                                                          \
     SCENE("dump-contexts-apart", dump_contexts_apart)                                              \
     SCENE("dump-unreported", dump_unreported)                                                      \
+    SCENE("dump-callback", dump_callback)                                                          \
     SCENE("dump-crash", dump_crash)                                                                \
     SCENE("crowd", crowd)                                                                          \
     SCENE("default-streams", default_streams)                                                      \

@@ -3,7 +3,8 @@
  * After a dump without abort the driver may crash when the process exits: in its own destructors,
  * or below those of the CUDA runtime. The program has said by then what it has to say. So if it
  * calls exit (or returns from main) after the fault, and then a signal comes from the driver's
- * code, the process ends there with the status it asked for. Every other crash stays what it is. */
+ * code, the process ends there with the status it asked for. Every other crash stays what it is,
+ * also one of a function of the program that the driver called. */
 #define _GNU_SOURCE /* on_exit, dl_iterate_phdr */
 #include "interpose/cuda/preload.h"
 
@@ -24,8 +25,9 @@ enum { SIGNAL_COUNT = sizeof(signals) / sizeof(signals[0]) };
 /* Set once, before any handler can run. */
 static struct {
     pthread_once_t begun;
-    uintptr_t start, end; /* the driver's addresses */
-    int status;           /* that the program asked for */
+    uintptr_t start, end;         /* the driver's addresses */
+    uintptr_t own_start, own_end; /* the program's */
+    int status;                   /* that the program asked for */
     struct sigaction before[SIGNAL_COUNT];
 } guard = { .begun = PTHREAD_ONCE_INIT };
 
@@ -34,6 +36,11 @@ static int find_driver(struct dl_phdr_info *info, size_t size, void *unused)
     (void)size;
     (void)unused;
     const char *slash = strrchr(info->dlpi_name, '/');
+    for (int i = 0; i < info->dlpi_phnum && !info->dlpi_name[0] && !guard.own_end; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && (info->dlpi_phdr[i].p_flags & PF_X)) {
+            guard.own_start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+            guard.own_end = guard.own_start + info->dlpi_phdr[i].p_memsz;
+        }
     if (strncmp(slash ? slash + 1 : info->dlpi_name, "libcuda.so", 10) != 0)
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -49,7 +56,8 @@ static int find_driver(struct dl_phdr_info *info, size_t size, void *unused)
 
 struct frames {
     unsigned count;
-    bool driver; /* one of them is the driver's */
+    bool driver; /* one of them is the driver's, */
+    bool own;    /* or the program's, which the driver may have called */
 };
 
 static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *argument)
@@ -57,7 +65,9 @@ static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *
     struct frames *frames = argument;
     uintptr_t address = _Unwind_GetIP(context);
     frames->driver = frames->driver || (address >= guard.start && address < guard.end);
-    return ++frames->count < FRAME_LIMIT && !frames->driver ? _URC_NO_REASON : _URC_NORMAL_STOP;
+    frames->own = address >= guard.own_start && address < guard.own_end;
+    return ++frames->count < FRAME_LIMIT && !frames->driver && !frames->own ? _URC_NO_REASON
+                                                                            : _URC_NORMAL_STOP;
 }
 
 static void end_now(int number)
@@ -68,7 +78,7 @@ static void end_now(int number)
 
 static void on_crash(int number, siginfo_t *info, void *unused)
 {
-    struct frames frames = { 0, false };
+    struct frames frames = { 0, false, false };
     (void)unused;
     _Unwind_Backtrace(look_at_frame, &frames);
     if (!frames.driver) {
@@ -106,7 +116,7 @@ static void on_leaving(int status, void *unused)
 static void begin(void)
 {
     dl_iterate_phdr(find_driver, NULL);
-    struct frames frames = { FRAME_LIMIT - 1, false };
+    struct frames frames = { FRAME_LIMIT - 1, false, false };
     _Unwind_Backtrace(look_at_frame, &frames); /* loads what it needs, now */
     if (guard.end)
         on_exit(on_leaving, NULL);
