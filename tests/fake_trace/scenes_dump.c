@@ -3,6 +3,7 @@
  */
 #include "scenes.h"
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,7 +140,10 @@ void dump_crash(struct scene *scene)
 /* So does a function of its own that the driver calls then. */
 void dump_callback(struct scene *scene)
 {
-    fake_when_leaving(crash_by_itself);
+    void (*when_leaving)(void (*)(void)); /* not in programs that find the driver at run time */
+    *(void **)&when_leaving = dlsym(RTLD_DEFAULT, "fake_when_leaving");
+    if (when_leaving)
+        when_leaving(crash_by_itself);
     launch(kernel("_Z4nestPfPKfi"), scene->a, 0, scene->first);
     give_up(scene);
 }

@@ -178,7 +178,7 @@ static void test_bad_unlike_layers(void **state)
           "embedding_length_per_layer_input" },
         { { DROP_KEY("gemma4.attention.sliding_window_pattern") },
           "attention.sliding_window_pattern: expected a bool for each layer" },
-        { { PUT_U32("gemma4.expert_count", 4) }, "greta cannot run gemma4 models with mixture of experts" },
+        { { PUT_U32("gemma4.expert_count", 4) }, "gemma4.expert_used_count: expected a whole" },
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         check_says(MODEL_ARCH_GEMMA4, rows[i].edits, rows[i].words);
@@ -286,6 +286,9 @@ static void test_refused(void **state)
         const char *words;
     } rows[] = {
         { MODEL_ARCH_GRANITE, { DROP_KEY("granite.logit_scale") }, "granite.logit_scale" },
+        { MODEL_ARCH_GEMMA2,
+          { PUT_U32("gemma2.expert_count", 4) },
+          "greta cannot run gemma2 models with mixture of experts" },
         { MODEL_ARCH_COHERE2, { DROP_KEY("cohere2.logit_scale") }, "cohere2.logit_scale" },
         { MODEL_ARCH_COHERE2,
           { DROP_KEY("cohere2.attention.sliding_window") },
