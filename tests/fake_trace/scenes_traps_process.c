@@ -101,7 +101,8 @@ void own_step_handler(struct scene *scene)
     sigaddset(&blocked, SIGTRAP);
     pthread_sigmask(SIG_BLOCK, &blocked, NULL);
     raise(SIGTRAP);
-    printf("neighbour %d, steps %d\n", look_at(scene->pinned), steps);
+    int seen = look_at(scene->pinned);
+    printf("neighbour %d, steps %d\n", seen, steps); /* blocked: none */
     pthread_sigmask(SIG_SETMASK, NULL, &now);
     printf("blocked %d\n", sigismember(&now, SIGTRAP));
     pthread_sigmask(SIG_UNBLOCK, &blocked, NULL);

@@ -169,9 +169,11 @@ static uint64_t *mask_of(ucontext_t *machine)
     return (uint64_t *)(void *)&machine->uc_sigmask;
 }
 
-/* The instruction that this thread executes alone. */
+/* The instruction that this thread executes alone. pending: the program blocks SIGTRAP, and this one,
+ * which waited for it, came while the step needed the signal. */
 static PAGES_THREAD_LOCAL struct {
-    bool stepping, was_masked;
+    bool stepping, was_masked, has_pending;
+    siginfo_t pending;
 } step;
 
 /* The next instruction is executed, then on_step is called. */
@@ -185,6 +187,18 @@ static void begin_step(ucontext_t *machine)
     machine->uc_mcontext.gregs[REG_EFL] |= STEP_FLAG;
 }
 
+/* Lets the program's signal wait again. It stays blocked until our handler returns, which restores
+ * the program's own mask. */
+static void put_back_pending(void)
+{
+    uint64_t mask = STEP_MASK;
+    step.has_pending = false;
+    pages_system_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)(uintptr_t)&mask, 0, sizeof(mask), 0, 0);
+    pages_system_call(SYS_rt_tgsigqueueinfo, pages_system_call(SYS_getpid, 0, 0, 0, 0, 0, 0),
+                      pages_system_call(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGTRAP,
+                      (long)(uintptr_t)&step.pending, 0, 0);
+}
+
 static void end_step(ucontext_t *machine)
 {
     if (!step.stepping)
@@ -194,16 +208,23 @@ static void end_step(ucontext_t *machine)
         *mask_of(machine) |= STEP_MASK;
     machine->uc_mcontext.gregs[REG_EFL] &= ~STEP_FLAG;
     pages_stepped();
+    if (step.has_pending)
+        put_back_pending();
 }
 
 static void on_step(int number, siginfo_t *info, void *context)
 {
     bool ours = step.stepping && info->si_code == TRAP_TRACE;
+    bool later = !ours && step.stepping && step.was_masked;
     int kept = errno;
     if (ours)
         end_step(context);
+    if (later) {
+        step.has_pending = true;
+        step.pending = *info;
+    }
     errno = kept;
-    if (!ours)
+    if (!ours && !later)
         hand_on(number, info, context);
 }
 
