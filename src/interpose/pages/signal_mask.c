@@ -51,7 +51,7 @@ static int set_mask(_Atomic(mask_function) *next, int how, const sigset_t *set, 
         sigaddset(before, SIGSEGV);
     if (set && (how == SIG_SETMASK || sigismember(set, SIGSEGV) == 1))
         blocked = how != SIG_UNBLOCK && sigismember(set, SIGSEGV) == 1;
-    return code;
+    return 0;
 }
 
 EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
