@@ -10,7 +10,7 @@ static void test_renewed(void **state)
     struct grammar *grammar;
     struct grammar_matcher *one, *other;
     struct error err;
-    float logits[GRAMMAR_TOKENS];
+    float logits[GRAMMAR_TOKENS] = { 0 };
     size_t most = 0;
     CHECK_OK(grammar_create_gbnf(fixture.vocabulary,
                                  text_view_of("root ::= ([a-z]{1,1000000} \",\"){3} | \"(\" root "
