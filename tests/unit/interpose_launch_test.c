@@ -29,8 +29,8 @@ static void test_pointers(void **state)
     struct {
         uint32_t number, other;
         uint64_t pointer, nothing, inside;
-        uint32_t tail; /* too short for a pointer */
-    } parameters = { 1, 2, DEVICE, 12345, DEVICE + 4096, 3 };
+        uint32_t tail, unused; /* each too short for a pointer */
+    } parameters = { 1, 2, DEVICE, 12345, DEVICE + 4096, 3, 0 };
     struct event event = fixture_launch(&fixture, &parameters, sizeof(parameters) - 4);
     assert_int_equal(event.access_count, 2);
     assert_int_equal(event.accesses[0].address, DEVICE);
